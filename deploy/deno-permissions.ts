@@ -11,7 +11,7 @@ import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/database.ts";
 import { listSettings } from "../src/config/named-webhooks.ts";
 import { loadEnvFile } from "../src/config/load-env-file.ts";
-import { outboundUrls } from "../src/service/networks.ts";
+import { outboundUrls } from "../src/service/connect-networks.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 

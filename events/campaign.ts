@@ -17,9 +17,12 @@ export const audience = Type.Object(
     basis: Type.Optional(basis),
     /** Conditions on the list's fields: `city=Berlin`, `city=Berlin|Hamburg` (one of them), or `city` (is set). */
     fields: Type.Optional(Type.Array(Type.String())),
-    /** IANA names of time zones, of which the recipient's is one. */
+    /** IANA names of time zones; the recipient's time zone must be one of them. */
     timezones: Type.Optional(Type.Array(Type.String())),
-    /** Shared link whose replacement of their own the recipient clicked; `any`: some link of their own. */
+    /**
+     * Shared link that the recipient must have clicked, by way of the personal link that replaced it in the message;
+     * `any`: the recipient must have clicked some personal link.
+     */
     clicked: Type.Optional(Type.String()),
     /** Campaign whose message the recipient got. */
     messaged: Type.Optional(Type.String()),
@@ -40,7 +43,10 @@ const definition = {
   /** Message template with all variants, as in MESSAGE_TEMPLATE. */
   text: Type.String(),
   audience,
-  /** Days between the recipient's message before, of any campaign, and one of this campaign; absent: CONTACT_GAP_DAYS. */
+  /**
+   * Minimum number of days between the recipient's previous message, of any campaign, and one of this campaign; absent:
+   * CONTACT_GAP_DAYS.
+   */
   gap_days: Type.Optional(Type.Integer()),
   /** Topic that a consent may be for, instead of the campaign's name. */
   topic: Type.Optional(Type.String()),

@@ -18,7 +18,7 @@ import { InvalidEvent, type EventMeta, type EventOf, type EventSpec } from "./ev
 import * as idempotency from "./idempotency.ts";
 import * as restores from "./restores.ts";
 import * as outreach from "./outreach.ts";
-import * as personal from "./personal.ts";
+import * as personal from "./personal-data.ts";
 import * as projection from "./projection.ts";
 import { ciphertextOf, type Opened } from "./encrypted-data.ts";
 import { type HiddenOf, type PersonalSpec, type Encryptor, ENCRYPTED } from "./encryption.ts";

@@ -1,8 +1,8 @@
 import { Type, type Static, type TProperties } from "@sinclair/typebox";
-import { channelName, lane } from "./channel.ts";
+import { channelName, lane } from "./channel-names.ts";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./encryption.ts";
-import { sources } from "./sources.ts";
+import { sources } from "./position-ranges.ts";
 
 const closed = { additionalProperties: false };
 
@@ -17,8 +17,9 @@ export const level = Type.Union([
 export type Level = Static<typeof level>;
 
 /**
- * Details of a notification that is a report of outreach. `run_id`: run that ends with it; absent if a caller requested
- * it. `clicks`: all clicks by people until then, from which the next report counts; absent if they could not be read.
+ * Details of a notification that is a report of outreach. `run_id`: run whose end it reports; absent if a caller
+ * requested it. `clicks`: all clicks by people until then, from which the next report counts; absent if they could not
+ * be read.
  */
 const report = Type.Object({ run_id: Type.Optional(Type.String()), clicks: Type.Optional(Type.Integer()) }, closed);
 

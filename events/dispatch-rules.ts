@@ -1,6 +1,6 @@
 import { EVENT_TYPES, type DataOf, type EventLike, type EventType, type Folded } from "./catalog.ts";
-import { isWebhook, type ChannelName, type Lane, type WebhookChannel } from "./channel.ts";
-import { positionsOf, sourcesOf } from "./sources.ts";
+import { isWebhook, type ChannelName, type Lane, type WebhookChannel } from "./channel-names.ts";
+import { positionsOf, sourcesOf } from "./position-ranges.ts";
 
 /** Event types that request dispatches by themselves, by the lane (queue of a channel) to which the dispatches go. */
 export const REQUESTING: Readonly<Record<Exclude<Lane, "events">, readonly EventType[]>> = {

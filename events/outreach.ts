@@ -236,8 +236,8 @@ export const DirectMessageReceived = withPersonal(
 );
 
 /**
- * Numbers of the items that the network charges for (a request for 100 users counts 100), and their maximum cost. The
- * real cost may be lower: the network charges once a day for the same item.
+ * Numbers of the items that the network charges for (a request for 100 users counts 100), and the upper bound of their
+ * cost. The real cost may be lower, because the network charges once a day for the same item.
  */
 export const usage = Type.Object(
   {
@@ -247,7 +247,7 @@ export const usage = Type.Object(
     followers: Type.Integer(),
     posts: Type.Integer(),
     messages: Type.Integer(),
-    /** Maximum cost of the requests, in US dollars. */
+    /** Upper bound of the cost of the requests, in US dollars. */
     usd: Type.Number(),
   },
   closed,
@@ -255,8 +255,8 @@ export const usage = Type.Object(
 export type Usage = Static<typeof usage>;
 
 /**
- * Event: the network signalled that a recipient has read all our messages up to the time `seen_at`. Appended once for
- * each message of ours; without it, it is unknown whether the recipient has read the message.
+ * Event: the network signalled that a recipient has read our messages up to the time `seen_at`. Appended once, and only
+ * if the newest message is among them. Without it, it is unknown if the recipient has read that message.
  */
 export const DirectMessagesSeen = withPersonal(
   defineEvent("DirectMessagesSeen", Type.Object({ recipient, seen_at: Type.String() }, closed)),
@@ -498,7 +498,10 @@ export const DirectMessageAttempted = withPersonal(
         personal_links: Type.Optional(Type.Array(personalLink)),
         /** Shared links that personal ones replace, so that the text does not contain them. */
         replaced_links: Type.Optional(Type.Array(Type.String())),
-        /** Code of the recipient's own page to opt out, if the text links it. */
+        /**
+         * Code in the address of the recipient's own opt-out page; absent if the message's text does not link to the
+         * page.
+         */
         opt_out_code: Type.Optional(Type.String()),
         /** The ground on which the recipient is contacted. */
         basis: Type.Optional(basis),
@@ -510,7 +513,10 @@ export const DirectMessageAttempted = withPersonal(
         day: Type.String(),
         /** Time zone of `day`; absent if it is the same as in the previous intent to send a message. */
         timezone: Type.Optional(Type.String()),
-        /** Time by which the run decided, ISO 8601, if it may differ from the event's or a gap was measured by it. */
+        /**
+         * Time that the run's decision assumed, ISO 8601. Present if it may differ from the event's time, or if the gap
+         * since an earlier message was measured by it.
+         */
         decided_at: Type.Optional(Type.String()),
       },
       closed,

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { clickChannel } from "./channel.ts";
+import { clickChannel } from "./channel-names.ts";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./encryption.ts";
 

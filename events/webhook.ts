@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { webhookChannel } from "./channel.ts";
+import { webhookChannel } from "./channel-names.ts";
 import { defineEvent } from "./event.ts";
 
 const closed = { additionalProperties: false };

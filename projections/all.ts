@@ -19,12 +19,12 @@ import { runs } from "./runs.ts";
 import { signals } from "./signals.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
-import { suspected } from "./suspected.ts";
+import { suspected } from "./suspected-clicks.ts";
 import { tokens } from "./token-use.ts";
-import { timeline } from "./messages-by-quarter.ts";
+import { timeline } from "./messages-by-quarter-hour.ts";
 import { visits } from "./visits.ts";
 
-/** All projections. A new one is added here and nowhere else. */
+/** All projections. A new projection is added here and nowhere else. */
 export const projections = {
   stats,
   timeline,
@@ -67,18 +67,18 @@ export function projectionOf(name: ProjectionName): Projection<unknown> {
 }
 
 /**
- * Restores a state as it was after the event at a position. Events may be folded into `now` between two steps. Returns
- * undefined if the changes needed for that were dropped.
+ * Restores step by step, from the present state `now`, the state as it was after the event at `position`. Events may be
+ * folded into `now` between two steps. Returns undefined if changes that this needs were dropped.
  */
 export type Rewind<State> = (now: State, position: number) => Generator<void, State | undefined, void>;
 
 /**
- * Rewinds of projections with a large state that changes little: for them a rewind is faster than opening a snapshot of
- * that time.
+ * Rewinds of projections whose state is large and changes little. For these, a rewind is faster than opening a snapshot
+ * of that time.
  */
 const rewinds: { readonly [Name in ProjectionName]?: Rewind<StateOf<Name>> } = { contacts: rewindContacts };
 
-/** Returns the rewind of a projection; undefined if a past state of it has to be folded. */
+/** Returns the rewind of a projection; undefined if its past states have to be folded from the log. */
 export function rewindOf(name: ProjectionName): Rewind<unknown> | undefined {
   return rewinds[name] as Rewind<unknown> | undefined;
 }

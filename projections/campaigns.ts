@@ -2,10 +2,10 @@ import type { CampaignDefinition } from "../events/campaign.ts";
 import type { Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 
-/** A campaign of the log. The campaign `default`, which the settings describe, is none. */
+/** A campaign that an operator created. The campaign `default` is not among these, because the settings describe it. */
 export interface Campaign extends CampaignDefinition {
   readonly created_at: string;
-  /** Position and time (ISO 8601) of the event that describes the campaign as it is. */
+  /** Position and time (ISO 8601) of the last event that describes the campaign. */
   readonly changed: number;
   readonly changed_at: string;
   /** Positions of all events about the campaign, in the order of the log. */
@@ -55,7 +55,7 @@ function evolveCampaigns({ named }: Campaigns, event: Folded): void {
 export const FOLLOW_UPS_MAX = 2;
 
 /**
- * Returns how many campaigns come before this one by their audiences: 0 for a first message, 1 for its follow-up.
+ * Returns how many campaigns this one follows up, directly or indirectly: 0 for a first message, 1 for its follow-up.
  * Infinity if the campaigns follow each other in a circle.
  */
 export function countPredecessors({ named }: Campaigns, { name, audience: { messaged } }: CampaignDefinition): number {

@@ -8,8 +8,8 @@ export interface LinkClicks extends Recent {
   first: string;
   last: string;
   /**
-   * Other spellings of the link that clicks of older versions used, each with a stream of its own name; absent if there
-   * are none.
+   * Other spellings of the link, under which older versions of the service recorded clicks in streams of their own;
+   * absent if there are none.
    */
   spellings?: string[];
 }

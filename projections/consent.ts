@@ -37,7 +37,7 @@ export interface Consent {
    * message is evidence in itself.
    */
   wrote_at?: string;
-  /** Consents and withdrawals that name a campaign or topic and hold for no other; absent if there is none. */
+  /** Consents and withdrawals that hold only for the campaign or topic that they name; absent if there are none. */
   consents_for?: Named;
 }
 
@@ -78,7 +78,7 @@ export function consentFor<One extends Consent>(consent: One, names: readonly (s
   return own === undefined ? consent : { ...consent, basis: consent.inbound ? "dm_first" : own.basis, consent: own };
 }
 
-/** Consent that one row of an import, or one ConsentRecorded event, says. */
+/** Consent that one row of an import, or one ConsentRecorded event, states. */
 export type ConsentRecord = Partial<Omit<DataOf<"ConsentRecorded">, "recipient" | "message_id">>;
 
 /**

@@ -40,7 +40,10 @@ export function countReachable({ people }: Contacts, rules: ReachRules): number 
   return count;
 }
 
-/** Counts the contacts that a run of some campaign may look up: none of them is ruled out from all campaigns. */
+/**
+ * Counts the contacts that are not ruled out from all campaigns, so that a run of at least one campaign may look them
+ * up.
+ */
 export function countWritable({ people }: Contacts): number {
   let count = 0;
   for (const contact of people.values()) if (isWritable(contact)) count++;
@@ -96,7 +99,10 @@ export function hasAnswered({ held_at }: Contact, { replied, attempted_at }: Cam
   return replied || (held_at !== undefined && attempted_at !== undefined && held_at >= attempted_at);
 }
 
-/** Changes the outreach to a contact in a campaign. Other campaigns than that of the newest attempt are copied first. */
+/**
+ * Changes the outreach to a contact in a campaign. The newest attempt's campaign is stored in the contact itself and
+ * changes in place; for any other campaign, a changed copy replaces the object in `contact.campaigns`.
+ */
 export function changeOutreach(
   contact: Contact,
   campaign: string | undefined,
@@ -115,7 +121,10 @@ export function changeAll(contact: Contact, change: (outreach: CampaignOutreach)
   for (const [campaign] of outreachByCampaign(contact)) changeOutreach(contact, campaign, change);
 }
 
-/** Makes a campaign that of the newest attempt: its outreach takes the place of the one before, which is kept beside. */
+/**
+ * Makes `campaign` the campaign of the newest attempt. Its outreach moves into the contact itself; the outreach that
+ * was there moves to `contact.campaigns`.
+ */
 export function turnToCampaign(contact: Contact, campaign = DEFAULT_CAMPAIGN): void {
   const { campaign: before = DEFAULT_CAMPAIGN } = contact;
   if (before === campaign) return;

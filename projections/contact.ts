@@ -97,7 +97,7 @@ export interface Contact extends Consent, CampaignOutreach {
 
 /** Values of a contact that one event has replaced. */
 export interface Replaced {
-  /** Position of the event that replaced these values. */
+  /** Position of the event that replaced the values in `was`. */
   readonly at: number;
   /** Former values of the members that the event changed; null if a member was absent. */
   readonly was: { readonly [Member in keyof Contact]?: Contact[Member] | null };
@@ -109,7 +109,7 @@ export interface Replaced {
 export interface Contacts {
   /** Contacts by their keys (id, or `@` and handle), in the order in which they were met. */
   people: Map<string, Contact>;
-  /** Keys of contacts that were met by their handle, by their network id, which became known later. */
+  /** Keys of the contacts that were first met by their handle, by the network id that became known later. */
   ids: Map<string, string>;
   /** Keys of the contacts that are known to hold a handle, by the handle in lower case. */
   handles: Map<string, string>;

@@ -6,7 +6,7 @@ import { type Change, noteChanges, replaceRefused } from "./contact-changes.ts";
 import { countField, findContact, isUnnamed, meant, meet } from "./contact-identity.ts";
 import { type CampaignOutreach, type Contact, type Contacts, isOwnRefusal, later } from "./contact.ts";
 import type { Projection } from "./projection.ts";
-import { FETCH_MS } from "./suspected.ts";
+import { FETCH_MS } from "./suspected-clicks.ts";
 import { msOf } from "./time.ts";
 
 export const contacts: Projection<Contacts> = {
@@ -285,7 +285,7 @@ function allowRetry(contact: Contact, { campaign = contact.campaign }: DataOf<"R
 function receive(contact: Contact, { received_at: receivedAt, message_id }: DataOf<"DirectMessageReceived">): Contact {
   contact.received = true;
   contact.received_id = message_id;
-  // A reply that was read late answers the messages before it, and not those since.
+  // A reply that was read late answers the messages sent before it, and not those sent since.
   const answered = outreachByCampaign(contact).filter(
     ([, { attempted_at: at }]) => at !== undefined && receivedAt >= at,
   );
@@ -322,7 +322,10 @@ function doubt(contact: Contact, { data, time }: Folded<"DirectMessageInDoubt">)
   return contact;
 }
 
-/** Notes when the outcome of a message with links of the recipient's own was recorded: it may have reached them. */
+/**
+ * Notes when the outcome of a message with links of the recipient's own was recorded, because the message may have
+ * reached the recipient.
+ */
 function noteReached(outreach: CampaignOutreach, recorded: string): void {
   if (outreach.own_links !== undefined) outreach.own_links = { ...outreach.own_links, recorded };
 }
@@ -354,7 +357,7 @@ function fail(
     outreach.status = retry ? "open" : "failed";
     outreach.again = retry;
     delete outreach.own_links;
-    // It was certainly not sent, so nothing that they write is a reply to it.
+    // The message was certainly not sent, so nothing that the recipient writes is a reply to it.
     if (frees_quota) delete outreach.attempted_at;
   });
   if (reason === "not_permitted") refuse(state, contact, change);

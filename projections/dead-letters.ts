@@ -1,5 +1,5 @@
 import type { Folded } from "../events/catalog.ts";
-import { positionsOf } from "../events/sources.ts";
+import { positionsOf } from "../events/position-ranges.ts";
 import { msOf } from "./time.ts";
 
 /** Status of a dispatch that an operator decides about: it was given up, or it may or may not have arrived. */

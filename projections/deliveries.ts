@@ -7,7 +7,7 @@ import {
   type ChannelName,
   type Lane,
   type WebhookChannel,
-} from "../events/channel.ts";
+} from "../events/channel-names.ts";
 import {
   DISPATCHED_TYPES,
   isSubscribed,
@@ -19,7 +19,7 @@ import {
   type OutcomeType,
   type Subscription,
 } from "../events/dispatch-rules.ts";
-import { forEachPosition, positionsOf } from "../events/sources.ts";
+import { forEachPosition, positionsOf } from "../events/position-ranges.ts";
 import {
   listEnded,
   noDeadLetters,
@@ -29,7 +29,7 @@ import {
   type EndsUndelivered,
 } from "./dead-letters.ts";
 import type { Projection } from "./projection.ts";
-import { quarterAt, type Quarters } from "./quarters.ts";
+import { quarterAt, type Quarters } from "./quarter-hours.ts";
 import { msOf } from "./time.ts";
 
 /**
@@ -282,8 +282,8 @@ function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void
   const lane = openChannel(state, data.channel).lanes[data.lane];
   let isNews = false;
   for (const { sources, attempt, retry_at, may_have_arrived } of data.requests) {
-    // If the log was out of reach, it records the failure late. The attempt was over by `retry_at` at the latest,
-    // because the next attempt was due then.
+    // If the log was unreachable, the failure is recorded late. The attempt ended at `retry_at` at the latest, because
+    // the next attempt was due then.
     const over = may_have_arrived && (time < retry_at ? time : retry_at);
     for (const source of positionsOf(sources)) {
       if (isSettled(lane, source)) continue;

@@ -3,8 +3,8 @@ import type { Projection } from "./projection.ts";
 /** State of reading the messages to our account, which the network lists newest first. */
 export interface Inbox {
   /**
-   * Id of the newest message that was read, with all before it; null before the first reading, and while there was
-   * none.
+   * Id of the newest message that was read; all messages before it were read too. Null before the first reading, and
+   * while there was no message.
    */
   newest_id: string | null;
   /** Cursor at which to continue reading messages older than the first reading; null if none are left. */

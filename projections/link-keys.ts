@@ -34,8 +34,8 @@ export function linkSpelling(domain: string, shortCode: string): string {
 }
 
 /**
- * Names of the link that was named last. Clicks on a link come together and several projections name each; making a
- * name costs as much as counting the click.
+ * Cache of the names of the last link. Clicks on one link come in series, several projections ask for its names each
+ * time, and making a name costs as much as counting the click.
  */
 const last = { domain: "", shortCode: "", key: "//", spelling: "/" };
 

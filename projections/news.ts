@@ -1,9 +1,9 @@
-import type { ChannelName, Lane } from "../events/channel.ts";
+import type { ChannelName, Lane } from "../events/channel-names.ts";
 import type { EventType, Folded } from "../events/catalog.ts";
 import type { RunEnd } from "../events/outreach.ts";
-import { countPositions } from "../events/sources.ts";
+import { countPositions } from "../events/position-ranges.ts";
 import type { Projection } from "./projection.ts";
-import { quarterAt, recentQuarterAt, type Quarters } from "./quarters.ts";
+import { quarterAt, recentQuarterAt, type Quarters } from "./quarter-hours.ts";
 import { msOf } from "./time.ts";
 
 /** Events of one kind within a quarter of an hour. */
@@ -78,8 +78,8 @@ export interface News {
   quarters: Quarters<Map<string, NewsCount>>;
   runs: Map<string, NewsRun>;
   /**
-   * Troubles by kind, channel and cause. If a later trouble of the same cause followed, the key of the earlier one also
-   * has its position.
+   * Troubles (dispatches given up or in doubt, or a late channel) by kind, channel and cause. If a later trouble of the same
+   * cause followed, the key of the earlier one also has its position.
    */
   troubles: Map<string, NewsTrouble>;
   sums: Quarters<NewsSums>;

@@ -2,8 +2,8 @@ import type { Projection } from "./projection.ts";
 import { msOf } from "./time.ts";
 
 /**
- * Number of messages that count against each day, and against the last 24 hours. An intent takes a place. Only a
- * certain refusal by the network gives it back; an unknown outcome does not.
+ * Number of messages that count against each day, and against the last 24 hours. Each intent to send a message takes a
+ * place. Only a certain refusal by the network gives the place back; an unknown outcome does not.
  */
 export interface Quota {
   /**
@@ -113,7 +113,7 @@ export function usedAt(state: Quota, moment: QuotaMoment): number {
  * messages of the last 24 hours count, and not those of the calendar day.
  */
 export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMoment): boolean {
-  // The next intent to send a message will be the first one of the new zone.
+  // The configured time zone has changed, and no message was sent in the new zone yet.
   if (timezone !== null && timezone !== moment.timezone) return true;
   return changed_at !== null && moment.ms < changed_at + QUOTA_WINDOW_MS;
 }

@@ -8,8 +8,8 @@ export const COUNTED_LINKS_MAX = 10_000;
 const LINKS_DROPPED = COUNTED_LINKS_MAX / 10;
 
 /**
- * Counts of one link, with its last use. A click sets that instead of moving the entry to the Map's end, which among
- * 10,000 entries costs more in JavaScriptCore than counting the click.
+ * Counts of one link, with the position of its last use. Moving the entry to the Map's end at each click instead would
+ * cost more in JavaScriptCore, with 10,000 entries, than counting the click.
  */
 export interface Recent {
   /** Position of the last event about the link, such as a click. */

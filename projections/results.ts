@@ -3,7 +3,7 @@ import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 import { linksOf } from "./link-keys.ts";
-import { FETCH_MS } from "./suspected.ts";
+import { FETCH_MS } from "./suspected-clicks.ts";
 import { msOf } from "./time.ts";
 
 type Attempted = DataOf<"DirectMessageAttempted">;
@@ -65,9 +65,14 @@ interface TrackedClicks {
   clicks: number;
   /** Number of clicks that are likely the network's own; they are never counted as the recipient's. */
   suspected: number;
-  /** Time of the first click that is not suspected, in ms since 1970; null if there is none. */
+  /**
+   * Time of the first click that a person is likely to have made (not a bot), in ms since 1970; null if there is none.
+   */
   first: number | null;
-  /** Number of the recipient's earlier message with tracked clicks, of another campaign; absent if there is none. */
+  /**
+   * Key in `messages` of the recipient's earlier message with tracked clicks, of another campaign; absent if there is
+   * none.
+   */
   readonly before?: number;
 }
 
@@ -85,7 +90,10 @@ export interface Results extends TemplateNames {
   links: Map<string, number>;
   /** Messages by their numbers, in the order in which they were attempted. */
   messages: Map<number, Message>;
-  /** Numbers of the messages that are neither sent nor failed, by the id of the intent to send the message. */
+  /**
+   * Numbers (keys of `messages`) of the messages that are neither sent nor failed yet, by the id of the event that
+   * recorded the intent to send.
+   */
   open: Map<string, number>;
   /** Number of the last message sent to each recipient, by the recipient's network id. */
   sent: Map<string, number>;

@@ -40,7 +40,7 @@ export interface RunOutcome {
   readonly at: string;
   /** Position of the event that ended the run. */
   readonly position: number;
-  /** Maximum cost of the run in US dollars; null if no event says it. */
+  /** Upper bound of the run's cost in US dollars; null if no event states it. */
   readonly usd: number | null;
 }
 
@@ -69,8 +69,8 @@ export interface Runs {
   started: Map<string, RunSummary>;
   since: SinceReport;
   /**
-   * Maximum cost outside of runs in US dollars, by UTC day: signals of the network, and readings that closed gaps in
-   * their stream.
+   * Upper bound of the cost outside of runs in US dollars, by UTC day: signals that the network sent, and readings of
+   * the inbox for signals that were missed.
    */
   signals: Map<string, number>;
 }

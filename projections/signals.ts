@@ -26,7 +26,7 @@ export interface Signals {
   by_reading: FoundNews;
   /** Number of messages in X Chat, which only the stream of signals shows. */
   chats: number;
-  /** Maximum cost of all signals and of the readings that closed gaps, in US dollars. */
+  /** Upper bound of the cost of all signals, and of the inbox readings for missed signals, in US dollars. */
   usd: number;
 }
 

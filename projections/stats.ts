@@ -39,7 +39,7 @@ const KINDS = {
   DirectMessageFailed: "failed",
 } as const;
 
-/** Returns the counts of each campaign: those of `default` are what the others leave of all. */
+/** Returns the counts of each campaign. Those of `default` are the total without the counts of all other campaigns. */
 export function countCampaigns({ campaigns = new Map(), ...all }: Stats) {
   const own = { campaign: DEFAULT_CAMPAIGN, ...all };
   for (const counts of campaigns.values())

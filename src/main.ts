@@ -1,8 +1,8 @@
 import { createInterface } from "node:readline/promises";
 import { runCommandLine } from "./commands/shared/root-command.ts";
 import { EXIT } from "./commands/shared/terminal.ts";
-import { writeAll, writeText } from "./commands/shared/write.ts";
-import { configurationError } from "./config/error.ts";
+import { writeAll, writeText } from "./commands/shared/write-output.ts";
+import { configurationError } from "./config/configuration-error.ts";
 import { loadEnvFile } from "./config/load-env-file.ts";
 import { handleUncaughtErrors } from "./platform/log-uncaught-errors.ts";
 import { watchSignals } from "./platform/signals.ts";

@@ -45,7 +45,7 @@ export const LONGEST = [
   "test/http/endpoints.test.ts",
   "test/http/features/recipients.test.ts",
   "test/browser/hostile.test.ts",
-  "test/process/racing.test.ts",
+  "test/process/shared-token-refresh.test.ts",
   "test/browser/sandbox.test.ts",
   "test/process/proof.test.ts",
   "test/process/ask-service.test.ts",

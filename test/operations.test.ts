@@ -8,7 +8,7 @@ import { createEventLog, STREAMS, type NewEvent } from "../src/log/event-log.ts"
 import { isOperationWord, loadOperations } from "../src/operations.ts";
 import { makeId } from "../src/platform/clock.ts";
 import { isReading, type AnyOperation } from "../src/platform/operation.ts";
-import { withLog } from "./harness/capture.ts";
+import { withLog } from "./harness/capture-command.ts";
 import { outcomeOf } from "./harness/memory/outcomes.ts";
 import { authorize, BEARER, openInstallation, type Installation, type Running } from "./harness/process.ts";
 import { onRuntime } from "./harness/runtime.ts";
@@ -320,8 +320,8 @@ const WRITES: Readonly<
 };
 
 /**
- * Functions that give an action something to do again, by its name. They run before each call, because an earlier call
- * left nothing to do.
+ * Functions that prepare the effect of an operation, by the operation's name. They run before each call, because an
+ * earlier call left nothing to do.
  */
 const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   "outreach stop": () => {
@@ -560,7 +560,10 @@ async function planCampaigns(log: LogStore): Promise<void> {
   await createEventLog(log, makeId).append(STREAMS.outreach, planned, {});
 }
 
-/** Adds two recipients with a failed message and a held reply: one for HTTP, one for the command line. */
+/**
+ * Adds two recipients, each with a failed message and a held reply. The test uses the first over HTTP and the second on
+ * the command line.
+ */
 async function appendFailedAndHeld(): Promise<void> {
   const people = ["ben_noconsent", "eve_failed"];
   const events = people.flatMap((username, at): NewEvent[] => {

@@ -3,7 +3,7 @@ import { orNull, text } from "../platform/common-schemas.ts";
 import { operation, refusal } from "../platform/operation.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
-import { unlinkAccount, type Account } from "./link.ts";
+import { unlinkAccount, type Account } from "./link-account.ts";
 import type { StateContext } from "../log/event-log.ts";
 
 const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });

@@ -2,7 +2,7 @@ import { type EventMetadata, type NewEvent, STREAMS, type LogContext, type State
 import { record } from "../log/decide-and-append.ts";
 import { SocialError, type SendDmResult } from "../networks/network.ts";
 import type { OAuth, TokenPair } from "./oauth.ts";
-import { createStoredTokens, type StoredTokenPair, refreshPair } from "./refresh.ts";
+import { createStoredTokens, type StoredTokenPair, refreshPair } from "./refresh-tokens.ts";
 import type { Secrets } from "../vault/vault.ts";
 import { LeaseLost } from "eventstore-lite";
 import { takeLease, type HeldLease, ROLES } from "../log/lease.ts";

@@ -8,9 +8,9 @@ import { countLinesBeforeFault } from "../platform/decode-utf8.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { addPath, withPath } from "../platform/system-fault.ts";
 import type { WorkMonitor } from "../log/work-monitor.ts";
-import { locateLog } from "../privacy/log-place.ts";
+import { locateLog } from "../privacy/locate-log.ts";
 import { refuseForeignSecrets } from "../privacy/secrets-binding.ts";
-import { bindNext } from "./put-back.ts";
+import { bindNext } from "./put-backup-in-place.ts";
 
 const STDIN = "-";
 const KIB = 1024;

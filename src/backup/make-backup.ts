@@ -4,7 +4,7 @@ import { systemClock } from "../platform/clock.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
 import { usageError } from "../platform/service-error.ts";
 import type { WorkMonitor } from "../log/work-monitor.ts";
-import { locateLog, refuseNoLog } from "../privacy/log-place.ts";
+import { locateLog, refuseNoLog } from "../privacy/locate-log.ts";
 import { missingKeys } from "../privacy/missing-keys.ts";
 import { openLog } from "../privacy/open-log.ts";
 import { nameOfKey } from "../vault/master-key.ts";

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Config, loadConfig } from "../config/config.ts";
-import { configurationError } from "../config/error.ts";
+import { configurationError } from "../config/configuration-error.ts";
 import { readEnvFile } from "../config/load-env-file.ts";
 import type { RawEnvironment } from "../config/environment.ts";
 import { refuseServed } from "../log/instance-heartbeats.ts";
@@ -10,12 +10,12 @@ import { systemClock } from "../platform/clock.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { WorkMonitor } from "../log/work-monitor.ts";
-import { locateLog } from "../privacy/log-place.ts";
+import { locateLog } from "../privacy/locate-log.ts";
 import { openLog, type OpenedLog } from "../privacy/open-log.ts";
 import { keyId } from "../vault/derive-keys.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import type { Manifest } from "./manifest.ts";
-import { putBack, refuseTaken } from "./put-back.ts";
+import { putBack, refuseTaken } from "./put-backup-in-place.ts";
 import { loadMasterKey } from "./restore.ts";
 import { writeBackup } from "./write-backup.ts";
 
@@ -40,7 +40,7 @@ export async function migrateLog(source: Config, settings: TargetSettings, monit
   await using log = await openLog(source, owner);
   const target = loadTarget(settings, log.master);
   await refuseServed(log);
-  // Keys that stay in their place serve the moved log too, so they may belong to it already.
+  // If only the log moves, its secrets stay where they are and belong to the moved log already, which is no conflict.
   await refuseTaken(target, log.id, true);
   const { position, hash } = (await copyTo(monitor, log, source, target)).log;
   return { position, hash, to: target.log, masterKey: nameOfKey(secrets) };

@@ -13,8 +13,9 @@ import {
 } from "./remote-names.ts";
 
 /**
- * Backups at an address of an object store. The store's listings may lag behind, so a backup is valid once its claim is
- * written, as its last object. Claims are numbered without gaps and never removed; only one backup can write the next.
+ * Backups at an address of an object store. Listings may lag behind, so a backup is valid once its last object is
+ * written: the claim of its number. Claims are numbered without gaps and never removed; only one backup can write the
+ * next.
  */
 export interface RemoteBackups {
   readonly storage: SegmentStorage;

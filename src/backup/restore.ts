@@ -3,14 +3,14 @@ import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
 import { usageError } from "../platform/service-error.ts";
-import { locateFiles, locateLog } from "../privacy/log-place.ts";
+import { locateFiles, locateLog } from "../privacy/locate-log.ts";
 import { type Moment, parseMoment } from "../projector/parse-moment.ts";
 import { keyError, parseKey } from "../vault/derive-keys.ts";
 import { loadKeyFile } from "../vault/master-key.ts";
 import { extractBackup, readSettled } from "./from-increments.ts";
 import { isIncremental, readIncrements } from "./increments-manifest.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
-import { putBack, refuseTaken } from "./put-back.ts";
+import { putBack, refuseTaken } from "./put-backup-in-place.ts";
 import { openIncrements } from "./remote-increments.ts";
 import { recordBackup, type Recording } from "./write-backup.ts";
 

@@ -1,6 +1,6 @@
 import { hideCodes } from "../networks/hide-personal-codes.ts";
-import { exportLog } from "./audit/export.ts";
-import { importLog } from "./audit/import.ts";
+import { exportLog } from "./audit/export-log.ts";
+import { importLog } from "./audit/import-log.ts";
 import { checkProof, consistency, prove } from "./audit/prove.ts";
 import { verify } from "./audit/verify.ts";
 import { Command, createNumberParser, group, type MakeCommand } from "./shared/command.ts";

@@ -6,7 +6,7 @@ import { redactedUrl } from "../config/database.ts";
 import { readSettingsFile } from "../config/load-env-file.ts";
 import { archiveBefore } from "../log/archive.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { locateLog } from "../privacy/log-place.ts";
+import { locateLog } from "../privacy/locate-log.ts";
 import { keysMissing } from "../privacy/missing-keys.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
 import { COMMAND_METADATA, requireLog } from "./shared/log-session.ts";

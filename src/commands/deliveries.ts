@@ -1,9 +1,9 @@
 import { Command, group, InvalidArgumentError, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, table } from "./shared/terminal.ts";
 import { Value } from "@sinclair/typebox/value";
-import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/channel.ts";
+import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/channel-names.ts";
 import type { TestResult } from "../http/features/send-to-channel.ts";
-import { plain } from "../history/words/sentence.ts";
+import { plain } from "../history/sentences/sentence.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 
 const channelOption = () =>

@@ -1,4 +1,4 @@
-import { configurationError } from "../config/error.ts";
+import { configurationError } from "../config/configuration-error.ts";
 import type { Config } from "../config/config.ts";
 import { addLinks } from "../links/add-links.ts";
 import type { parseLinks } from "../recipients/recipients-file.ts";

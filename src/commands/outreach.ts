@@ -6,7 +6,7 @@ import { basis, recipientSource } from "../../events/outreach.ts";
 import type { DryRunAnswer } from "../outreach/dry-run/list-dry-run.ts";
 import type { Expected } from "../outreach/judge-recipients.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { formatRecipient, plain } from "../history/words/sentence.ts";
+import { formatRecipient, plain } from "../history/sentences/sentence.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
 

@@ -8,8 +8,8 @@ import { rebuild, rebuildTree, type Rebuilt, type RebuildOptions } from "../log/
 import { foldInWorker } from "../service/fold-in-worker.ts";
 import { readFileSync } from "node:fs";
 import { parseOtherRules, parseRules } from "../config/what-if.ts";
-import { formatRecipient } from "../history/words/sentence.ts";
-import { answerWhatIf } from "../outreach/what-if/answer.ts";
+import { formatRecipient } from "../history/sentences/sentence.ts";
+import { answerWhatIf } from "../outreach/what-if/answer-what-if.ts";
 import {
   describeAssumed,
   describeOutcome,

@@ -3,12 +3,12 @@ import { redactedUrl } from "../config/database.ts";
 import { acceptClock } from "../log/clock-record.ts";
 import { skewInWords } from "../log/log-clock.ts";
 import { correctLogTime } from "../outreach/correct-log-time.ts";
-import { locateFiles, locateLog } from "../privacy/log-place.ts";
+import { locateFiles, locateLog } from "../privacy/locate-log.ts";
 import { parseBackupPlace } from "../backup/backup-place.ts";
 import { restoreBackup } from "../backup/restore.ts";
 import { COMMAND_METADATA, openExistingReachlog, requireLog } from "./shared/log-session.ts";
 import { Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/command.ts";
-import { AS_OF_OPTION } from "./shared/moment.ts";
+import { AS_OF_OPTION } from "./shared/as-of-option.ts";
 import { monitorOn } from "./shared/progress.ts";
 import { answer, fail, type Terminal } from "./shared/terminal.ts";
 

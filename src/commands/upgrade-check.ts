@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
-import { finding, type Finding } from "../service/finding.ts";
+import { finding, type Finding } from "../service/examination-finding.ts";
 import { VERSION } from "../platform/version.ts";
-import { examineStored } from "../service/examine-stored.ts";
+import { examineStored } from "../service/examine-stored-data.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
 import { report } from "./shared/findings.ts";
 import type { Terminal } from "./shared/terminal.ts";

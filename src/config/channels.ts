@@ -1,6 +1,6 @@
 import { secret } from "../platform/secret.ts";
 import { requireTogether, type RawEnvironment, type Settings, readSetting, requireAllOrNone } from "./environment.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 import { type Environment, variables, type Variable } from "./schema.ts";
 import { readUrl, parseHttpUrl } from "./urls.ts";
 

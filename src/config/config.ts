@@ -4,14 +4,14 @@ import { decodeKey, secret, type Secret } from "../platform/secret.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { readAds, readMeta, readX, readChat, readMessaging } from "./channels.ts";
 import { requireAllOrNone, readEnvironment, type Settings, warnOfMisspelt } from "./environment.ts";
-import { configurationError, createReport, type Report } from "./error.ts";
+import { configurationError, createReport, type Report } from "./configuration-error.ts";
 import { readHttp, type RoutePaths } from "./http.ts";
 import { readLog } from "./database.ts";
 import { type OutreachConfig, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { allowPlainHttp, readUrl } from "./urls.ts";
-import { readWebhooks } from "./webhook.ts";
+import { readWebhooks } from "./outgoing-webhooks.ts";
 
 /** Everything that an operator can set, checked. The part of a network without credentials is undefined. */
 export type Config = ReturnType<typeof loadConfig>;

@@ -4,7 +4,7 @@ import { logFiles } from "../log/log-files.ts";
 import { isS3Address } from "../networks/s3/address.ts";
 import type { PostgresPlace } from "../log/store-backends.ts";
 import { secret } from "../platform/secret.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 import type { Environment } from "./schema.ts";
 import { refuseShellPath } from "./environment.ts";
 import { isLoopback } from "./urls.ts";

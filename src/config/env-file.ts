@@ -1,5 +1,5 @@
 import type { RawEnvironment } from "./environment.ts";
-import type { Fault } from "./error.ts";
+import type { Fault } from "./configuration-error.ts";
 
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
@@ -142,8 +142,8 @@ function readQuoted(quote: string, body: string, at: number, isSet: (name: strin
 }
 
 /**
- * Refuses a value with a reference that other readers of `.env` files replace. `$50`, and `$NAME` if no setting has
- * that name, are no references.
+ * Refuses a value with a reference such as `${NAME}`, which other readers of `.env` files would replace. `$50` is
+ * allowed, and so is `$NAME` if no setting has that name.
  */
 function checkReferences(text: string, isSet: (name: string) => boolean, next: number): Entry | undefined {
   const found = text.match(REFERENCE)?.find((one) => one.startsWith("${") || isSet(one.slice(1)));

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { NotUtf8 } from "../platform/decode-utf8.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 import { listSettings } from "./named-webhooks.ts";
 import { environmentSchema, variables, type Environment, type Variable } from "./schema.ts";
 

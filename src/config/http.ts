@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from "node:net";
 import { commaList, readNamedFile, readSetting, quoteValue, type Settings } from "./environment.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 import type { Environment } from "./schema.ts";
 import { readTokens, readTokenLines, warnOfScopeless } from "./tokens.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";
@@ -158,7 +158,7 @@ function isAddressOrNetwork(text: string): boolean {
 }
 
 /**
- * True if no other machine can reach the service, by the address that it listens on, its proxies and its host names.
+ * True if no other machine can reach the service. The address that it listens on, its proxies and its host names tell.
  */
 export function isOfThisMachineOnly({ host, publicUrl, allowedHosts, trustedProxies }: HttpConfig): boolean {
   const names = [new URL(publicUrl).host, ...allowedHosts];

@@ -4,7 +4,7 @@ import { decodeUtf8, NotUtf8 } from "../platform/decode-utf8.ts";
 import { namedEnvFiles, originalEnvironment } from "../platform/bun-or-node.ts";
 import { parseEnvFile, type EnvFile } from "./env-file.ts";
 import type { RawEnvironment } from "./environment.ts";
-import type { Fault } from "./error.ts";
+import type { Fault } from "./configuration-error.ts";
 
 const FILE = ".env";
 

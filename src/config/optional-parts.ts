@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import type { Config } from "./config.ts";
 
 /**

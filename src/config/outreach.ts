@@ -7,7 +7,7 @@ import { linksOptOut, parseTemplate, type Template } from "../template/template.
 import { TemplateError } from "../template/parse-parts.ts";
 import { parseTimezone } from "../platform/parse-timezone.ts";
 import { commaList, LOST_CHARACTER, quoteValue, readNamedFile, readSetting, type Settings } from "./environment.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 import { TEMPLATE_NAME_CHARS_MAX, type Environment } from "./schema.ts";
 import { parseOpenHours, type SendWindow } from "./send-window.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";
@@ -112,7 +112,7 @@ export function readOutreach(from: Settings, linkBase: LinkBase | undefined, pub
     /** Words of a reply that revoke only the consent to tracking, in lower case. */
     trackingStopWords: readTrackingStopWords(values, report),
     dailyLimit: values.DAILY_LIMIT,
-    /** Fewest days between two messages to one recipient, over all campaigns. */
+    /** Minimum number of days between two messages to one recipient, over all campaigns. */
     gapDays: values.CONTACT_GAP_DAYS,
     timezone: readTimezone(values.QUOTA_TIMEZONE, report),
     /** When messages may go out. Undefined if they always may. */

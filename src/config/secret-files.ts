@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, realpathSync } from "node:fs";
 import { decodeUtf8, NotUtf8 } from "../platform/decode-utf8.ts";
 import { readSetting, type RawEnvironment } from "./environment.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 import { listSecretFiles } from "./named-webhooks.ts";
 import { variables } from "./schema.ts";
 
@@ -12,8 +12,8 @@ const BYTES_MAX = 65_536;
 const OTHERS_READ = 0o004;
 
 /**
- * Matches paths at which systemd, Docker and Kubernetes provide secrets, in memory. They decide who may read them, so
- * the operator is not warned of the file mode.
+ * Matches paths at which systemd, Docker and Kubernetes provide secrets, in memory. These programs decide who may read
+ * the files, so the operator is not warned of the file mode.
  */
 const MOUNTED = /^\/run\//;
 

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { commaList, type RawEnvironment, readSetting, refuseShellPath } from "./environment.ts";
-import { configurationError, createReport } from "./error.ts";
+import { configurationError, createReport } from "./configuration-error.ts";
 import { readTokenLines, readTokens, toTokenId } from "./tokens.ts";
 
 /**

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { commaList } from "./environment.ts";
 import { DAY_MS, toDay } from "../../projections/time.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 
 /** Scopes that an API token can have, with their descriptions in the documentation. No scope includes another. */
 export const TOKEN_SCOPES = {

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { quoteValue } from "./environment.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 
 /**
  * Checks a URL to which credentials are sent. Plain http, which would show them, is accepted only for this machine and

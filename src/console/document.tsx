@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
+import { h, type ComponentChildren, type VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { listBacklogs } from "../delivery/backlog.ts";
 import { countInWords, grouped } from "../platform/counts-and-lists.ts";
@@ -7,11 +7,12 @@ import { escapeControls } from "../platform/escape-controls.ts";
 import { addressWith } from "./hrefs.ts";
 import { Asked, type AskedConfirmation } from "./parts/action-form.tsx";
 import { AwayBar, KeyList, NoticeBar, SignedIn } from "./parts/bars-and-menus.tsx";
-import { Icon, IconSymbols } from "./parts/icon.tsx";
-import { A, PageForm, ShownMoment } from "./parts/link.tsx";
-import { MomentChoice, PastBar } from "./parts/moment.tsx";
-import { formatTime, readTimes, Time, TimesRead, toIso } from "./parts/time.tsx";
-import type { View } from "./page-context.ts";
+import { Icon } from "./parts/icon.tsx";
+import * as icons from "./parts/icons.ts";
+import { A, PageForm } from "./parts/link.tsx";
+import { MomentChoice, PastBar } from "./parts/moment-controls.tsx";
+import { formatTime, readTimes, Time, toIso } from "./parts/time.tsx";
+import { ShownView, type View } from "./page-context.ts";
 
 /**
  * The console's pages in the order of the menu. On a phone the first few are at the foot, the others behind the button
@@ -24,9 +25,9 @@ export const PAGES = [
   { path: "/runs", title: "Runs", icon: "send", isOnPhone: false },
   { path: "/activity", title: "Activity", icon: "list", isOnPhone: true },
   { path: "/deliveries", title: "Deliveries", icon: "inbox", isOnPhone: true },
-  { path: "/results", title: "Results", icon: "flask-conical", isOnPhone: false },
+  { path: "/results", title: "Results", icon: "flaskConical", isOnPhone: false },
   { path: "/links", title: "Links", icon: "link", isOnPhone: false },
-  { path: "/setup", title: "Setup", icon: "sliders-horizontal", isOnPhone: false },
+  { path: "/setup", title: "Setup", icon: "slidersHorizontal", isOnPhone: false },
 ] as const;
 
 export type PagePath = (typeof PAGES)[number]["path"];
@@ -56,25 +57,21 @@ export function ConsoleDocument(props: ConsoleDocumentProps): VNode {
       </Html>
     );
   }
-  const confirmation = findConfirmation(props);
   return (
-    <TimesRead.Provider value={readTimes(view)}>
-      <ShownMoment.Provider value={view.asOf}>
-        <Frame {...props} {...confirmation} view={view} />
-      </ShownMoment.Provider>
-    </TimesRead.Provider>
+    <ShownView.Provider value={view}>
+      <Frame {...props} {...findConfirmation(props)} view={view} />
+    </ShownView.Provider>
   );
 }
 
 interface HtmlProps {
   readonly title: string;
-  readonly asOf?: string | undefined;
-  /** True if the page needs the console's script. */
-  readonly hasScript?: boolean;
+  /** The page's view. Undefined on a page without one, which needs no script. */
+  readonly view?: View;
   readonly children: ComponentChildren;
 }
 
-function Html({ title, asOf, hasScript = false, children }: HtmlProps): VNode {
+function Html({ title, view, children }: HtmlProps): VNode {
   return (
     <html lang="en">
       <head>
@@ -84,9 +81,9 @@ function Html({ title, asOf, hasScript = false, children }: HtmlProps): VNode {
         <title>{title === "reachlog" ? title : `${title} · reachlog`}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href="/console.css" />
-        {hasScript ? <script type="module" src="/console.js" /> : null}
+        {view && <script type="module" src="/console.js" />}
       </head>
-      <body data-as-of={asOf}>
+      <body data-as-of={view?.asOf}>
         <a class="skip" href="#main">
           Skip to the content
         </a>
@@ -94,6 +91,24 @@ function Html({ title, asOf, hasScript = false, children }: HtmlProps): VNode {
         <IconSymbols />
       </body>
     </html>
+  );
+}
+
+/**
+ * The drawings of the icons, which all icons of a page refer to. An element around them hides them, because browsers
+ * ignore `hidden` on an `svg`, which then adds 150 px to the page.
+ */
+function IconSymbols(): VNode {
+  return (
+    <div hidden>
+      <svg>
+        {Object.entries(icons).map(([name, elements]) => (
+          <symbol id={`icon-${name}`} viewBox="0 0 24 24">
+            {elements.map(([tag, attributes]) => h(tag, attributes))}
+          </symbol>
+        ))}
+      </svg>
+    </div>
   );
 }
 
@@ -115,11 +130,10 @@ function Frame({
   children,
 }: ConsoleDocumentProps & { view: View<"account"> }): VNode {
   const { asOf } = view;
-  const isOverview = title === "reachlog";
-  const name = isOverview ? "Overview" : title;
+  const name = title === "reachlog" ? "Overview" : title;
   const moment = asOf === undefined ? "" : `${formatTime(view.now, "short", readTimes(view))}: `;
   return (
-    <Html title={asOf === undefined ? title : moment + name} asOf={asOf} hasScript>
+    <Html title={asOf === undefined ? title : moment + name} view={view}>
       <div class="frame">
         <header class="side">
           <Brand />
@@ -131,9 +145,11 @@ function Frame({
             <div class="top-row">
               <FindForm wanted={view.query.get("q") ?? ""} />
               {isStill ? null : <MomentChoice view={view} />}
-              <Verified view={view} />
+              <section id="verified" aria-label="Verification">
+                <VerifiedLink view={view} />
+              </section>
               <button
-                class="plain help"
+                class="help"
                 type="button"
                 popovertarget="keys"
                 aria-label="Keyboard shortcuts"
@@ -164,30 +180,25 @@ function findConfirmation({ view, children }: ConsoleDocumentProps) {
   const id = view?.query.get("confirm") ?? "";
   if (id === "") return undefined;
   const asked: AskedConfirmation = { id };
-  renderToString(<Asked.Provider value={asked}>{children}</Asked.Provider>);
+  renderToString(
+    <ShownView.Provider value={view}>
+      <Asked.Provider value={asked}>{children}</Asked.Provider>
+    </ShownView.Provider>,
+  );
   const { found } = asked;
   if (found === undefined) return undefined;
   return { title: found.title, isStill: true, children: <section class="confirm">{found.content}</section> };
 }
 
-interface MenuProps {
-  readonly view: View;
-  readonly path: PagePath | undefined;
-}
+type MenuProps = { readonly view: View; readonly path: PagePath | undefined };
 
 function Menu({ view, path }: MenuProps): VNode {
   return (
     <nav id="menu" aria-label="Pages">
       {PAGES.map((page) => (
-        <A
-          href={page.path}
-          class={page.isOnPhone ? undefined : "wide"}
-          aria-current={page.path === path ? "page" : undefined}
-        >
-          <Icon name={page.icon} />
-          {page.title}
+        <MenuLink page={page} path={path} look={page.isOnPhone ? undefined : "wide"}>
           {page.path === "/deliveries" ? <DeadLetters view={view} /> : null}
-        </A>
+        </MenuLink>
       ))}
       <button class="narrow" type="button" popovertarget="more">
         <Icon name="ellipsis" />
@@ -197,21 +208,34 @@ function Menu({ view, path }: MenuProps): VNode {
   );
 }
 
-/** Menu of a phone: the pages for which its foot has no room, and the state of the log. */
+/** Menu of a phone: the pages that do not fit into the bar at the foot of the screen, and the state of the log. */
 function More({ view, path }: MenuProps): VNode {
   return (
     <section id="more" popover="auto" class="pop sheet" aria-labelledby="more-title">
       <h2 id="more-title">More</h2>
       <nav aria-label="More pages">
-        {PAGES.filter(({ isOnPhone }) => !isOnPhone).map((page) => (
-          <A href={page.path} aria-current={page.path === path ? "page" : undefined}>
-            <Icon name={page.icon} />
-            {page.title}
-          </A>
-        ))}
+        {PAGES.map((page) => (page.isOnPhone ? null : <MenuLink page={page} path={path} />))}
         <VerifiedLink view={view} />
       </nav>
     </section>
+  );
+}
+
+interface MenuLinkProps {
+  readonly page: (typeof PAGES)[number];
+  /** Path of the page that is shown. */
+  readonly path: PagePath | undefined;
+  readonly look?: string | undefined;
+  readonly children?: ComponentChildren;
+}
+
+function MenuLink({ page, path, look, children }: MenuLinkProps): VNode {
+  return (
+    <A href={page.path} class={look} aria-current={page.path === path ? "page" : undefined}>
+      <Icon name={page.icon} />
+      {page.title}
+      {children}
+    </A>
   );
 }
 
@@ -231,19 +255,11 @@ function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNo
  * Shows the result of the newest verification of the log, with its time and position. Does not claim anything about
  * later events.
  */
-function Verified({ view }: { readonly view: View }): VNode {
-  return (
-    <section id="verified" aria-label="Verification">
-      <VerifiedLink view={view} />
-    </section>
-  );
-}
-
 function VerifiedLink({ view: { verified } }: { readonly view: View }): VNode {
   if (verified === undefined) {
     return (
       <A href="/activity">
-        <Icon name="circle-question-mark" />
+        <Icon name="circleQuestionMark" />
         <span>Log not checked yet</span>
       </A>
     );
@@ -252,7 +268,7 @@ function VerifiedLink({ view: { verified } }: { readonly view: View }): VNode {
   const isWhole = result === "whole";
   return (
     <A class={isWhole ? "whole" : "red"} href="/activity" title={`Checked up to position ${grouped(position)}`}>
-      <Icon name={isWhole ? "shield-check" : "triangle-alert"} />
+      <Icon name={isWhole ? "shieldCheck" : "triangleAlert"} />
       <span>
         {isWhole ? "Log intact, checked" : "Log broken, checked"} <Time at={verified.time} as="near" />
       </span>
@@ -304,6 +320,40 @@ function Foot({ view }: { readonly view: View<"account"> }): VNode {
         </p>
       )}
     </div>
+  );
+}
+
+interface HeadProps {
+  readonly title: ComponentChildren;
+  /** Links above the title, to the pages that lead here. */
+  readonly above?: ComponentChildren;
+  /** A sentence below the title. */
+  readonly says?: ComponentChildren;
+  /** Buttons and forms of the page. */
+  readonly children?: ComponentChildren;
+}
+
+/** The head of a page: its title with a sentence, and next to it the page's buttons. */
+export function Head({ title, above, says, children }: HeadProps): VNode {
+  return (
+    <div class="head">
+      <div>
+        {above === undefined ? null : <p>{above}</p>}
+        <h1>{title}</h1>
+        {says === undefined ? null : <p>{says}</p>}
+      </div>
+      {children}
+    </div>
+  );
+}
+
+/** A fault of what the page was asked for. Renders nothing without one. */
+export function FaultNotice({ children }: { readonly children: ComponentChildren }): VNode | null {
+  if (children === undefined) return null;
+  return (
+    <p class="notice fault" role="alert">
+      {children}
+    </p>
   );
 }
 

@@ -1,4 +1,4 @@
-import { isErased } from "../history/words.ts";
+import { isErased } from "../history/event-sentences.ts";
 
 /** The names by which events and pages know a recipient. */
 export interface RecipientNames {

@@ -1,5 +1,6 @@
 import type { Static, TObject, TProperties } from "@sinclair/typebox";
-import type { VNode } from "preact";
+import { createContext, type VNode } from "preact";
+import { useContext } from "preact/hooks";
 import type { ChannelBacklog } from "../delivery/backlog.ts";
 import type { CampaignSettings } from "../outreach/campaigns/read-campaigns.ts";
 import type { RunSettings } from "../outreach/run-status.ts";
@@ -60,6 +61,16 @@ export interface View<Reads extends StateName = never> extends PageMoment<Reads>
    */
   readonly live: Live | undefined;
   readonly settings: ConsoleSettings;
+}
+
+/** Context of all parts of a page: its view. Undefined on a page without one, such as the sign-in. */
+export const ShownView = createContext<View | undefined>(undefined);
+
+/** Returns the view of the page that the calling component is a part of. */
+export function useView(): View {
+  const view = useContext(ShownView);
+  if (view === undefined) throw new Error("the page has no view");
+  return view;
 }
 
 interface Caller {

@@ -1,4 +1,4 @@
-import { isWebhook, type ChannelName } from "../../events/channel.ts";
+import { isWebhook, type ChannelName } from "../../events/channel-names.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatch-rules.ts";
 import { VISITOR_IDS, type VisitorId, type VisitorIds } from "../../events/tracking.ts";
@@ -74,7 +74,7 @@ interface AskOptions {
   readonly stopping: AbortSignal;
 }
 
-/** Time in ms that the dispatches wait which a batch ended without sending. */
+/** Time in ms that dispatches wait if their batch ended before it sent them. */
 const UNASKED_WAIT_MS = 1_000;
 
 /**

@@ -1,4 +1,4 @@
-import type { Lane } from "../../events/channel.ts";
+import type { Lane } from "../../events/channel-names.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType, RequestOf } from "../../events/dispatch-rules.ts";
 import { isoTime, backoffMs } from "../platform/clock.ts";

@@ -1,7 +1,7 @@
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import { findChannel, listChannels, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
-import { QUARTER_MS } from "../../projections/quarters.ts";
+import { QUARTER_MS } from "../../projections/quarter-hours.ts";
 import { isoTime } from "../platform/clock.ts";
 import { formatDuration, grouped } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -22,7 +22,7 @@ import {
   type DeadLetter,
   type RetryOptions,
 } from "./dead-letters.ts";
-import { measureLags, type ChannelLag } from "./lag.ts";
+import { measureLags, type ChannelLag } from "./channel-lag.ts";
 import { formatCursor, parseCursor, readDispatchPage, type ListCursor } from "./list-dispatches.ts";
 
 /** Numbers of a channel's dispatches: those delivered, those that wait, and those that were given up. */
@@ -236,8 +236,8 @@ export interface CountedLetters {
 }
 
 /**
- * Returns the ways to retry these dead letters: only those that certainly did not arrive, or all. Each way names its
- * number of them; it is refused if another number would be retried by then. Empty for a suspended channel.
+ * Returns the ways to retry these dead letters: only those that certainly did not arrive, or all. Each way states how
+ * many it retries, and is refused if that number has changed by then. Empty for a suspended channel.
  */
 export function listRetries({ backlog, count, doubles, fields }: CountedLetters) {
   const { suspended, title, whyDouble } = backlog;

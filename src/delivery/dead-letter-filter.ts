@@ -1,6 +1,6 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { Value } from "@sinclair/typebox/value";
-import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/channel.ts";
+import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/channel-names.ts";
 import { listChannels, type Deliveries } from "../../projections/deliveries.ts";
 import type { Failure, LetterPlace, LetterStatus } from "../../projections/dead-letters.ts";
 import { normalizeDomain } from "../../projections/normalize-link.ts";

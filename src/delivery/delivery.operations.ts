@@ -1,10 +1,10 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { channelName, type ChannelName } from "../../events/channel.ts";
+import { channelName, type ChannelName } from "../../events/channel-names.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
 import { findChannel, listChannels, pendingOf, type Suspended } from "../../projections/deliveries.ts";
 import { eventJson, toEventJson } from "../history/event-json.ts";
 import { EVENT_NAME } from "../history/find-event.ts";
-import { quoteText } from "../history/words/sentence.ts";
+import { quoteText } from "../history/sentences/sentence.ts";
 import type { StateContext } from "../log/event-log.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords, formatDuration } from "../platform/counts-and-lists.ts";
@@ -24,7 +24,7 @@ import { findLetters } from "./dead-letters.ts";
 import { selectedChannels, STATUSES } from "./dead-letter-filter.ts";
 import { channelInput, filterInput, filterRefusals, readFilter, type FilterContext } from "./filter-input.ts";
 import { drainInWords } from "./backlog.ts";
-import { measureLags, RATE_MS } from "./lag.ts";
+import { measureLags, RATE_MS } from "./channel-lag.ts";
 import { DISPATCHES_LISTED, formatCursor, parseCursor, readDispatchPage, toDispatchJson } from "./list-dispatches.ts";
 import { resumeChannel } from "./suspension.ts";
 

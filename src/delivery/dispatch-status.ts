@@ -1,5 +1,5 @@
 import type { EventType, Recorded } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import { isOutcome, narrowedTo } from "../../events/dispatch-rules.ts";
 import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../history/dispatch-outcomes.ts";
 import { findEvent, type Reading } from "../history/find-event.ts";

@@ -1,5 +1,5 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { backlogLaneOf, type Lane, lanesOf } from "../../events/channel.ts";
+import { backlogLaneOf, type Lane, lanesOf } from "../../events/channel-names.ts";
 import { isSubscribed, laneOf, requestsDispatch } from "../../events/dispatch-rules.ts";
 import { findChannel, type LaneState, requestingTypes } from "../../projections/deliveries.ts";
 import { type HeldLease, ROLES, type Roles } from "../log/lease.ts";
@@ -18,7 +18,7 @@ import {
   createOutboxReader,
 } from "./outbox-window.ts";
 import { createSuspension, type Suspension, rejectWhileSuspended } from "./suspension.ts";
-import { createOutcomeBatching, type OutcomeBatching, ROUND_DISPATCHES } from "./recorder.ts";
+import { createOutcomeBatching, type OutcomeBatching, ROUND_DISPATCHES } from "./outcome-recorder.ts";
 import { systemTimer, type Timer } from "../platform/clock.ts";
 import { createCoalescingScheduler } from "../platform/coalescing-scheduler.ts";
 import type { StateContext } from "../log/event-log.ts";

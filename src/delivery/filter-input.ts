@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { CHANNEL_NAMES, webhookChannel, type ChannelName } from "../../events/channel.ts";
+import { CHANNEL_NAMES, webhookChannel, type ChannelName } from "../../events/channel-names.ts";
 import { LINK_CHARACTERS_MAX } from "../../projections/link-keys.ts";
 import { oneOf } from "../platform/common-schemas.ts";
 import { refusal, refuse } from "../platform/operation.ts";

@@ -1,12 +1,12 @@
-import { backlogLaneOf, type Lane } from "../../events/channel.ts";
-import { sourcesOf } from "../../events/sources.ts";
+import { backlogLaneOf, type Lane } from "../../events/channel-names.ts";
+import { sourcesOf } from "../../events/position-ranges.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import { errorFields } from "../platform/logger.ts";
 import { ask, describeCauses, type ChannelContext, type Learn, weightiestResult } from "./ask-network.ts";
 import { type OutboxWindow, type PendingDispatch, WINDOW_DISPATCHES_MAX } from "./outbox-window.ts";
 import { type RateLimiter, breakerIn, type CircuitBreaker } from "./rate-limiter.ts";
-import { createRecorder, type OutcomeBatching, UNRECORDED_MAX } from "./recorder.ts";
+import { createRecorder, type OutcomeBatching, UNRECORDED_MAX } from "./outcome-recorder.ts";
 import type { Suspension } from "./suspension.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
@@ -235,8 +235,8 @@ export function createDeduplicationWindow({ channel, lease, clock }: ChannelCont
       return { items: items.slice(0, 1), mode: "single" };
     },
     /**
-     * Marks dispatches as in doubt, instead of an attempt, if they may have arrived and the network would no longer
-     * recognise a repeat.
+     * Marks dispatches as in doubt if they may have arrived and the network would no longer recognise a repeat. No
+     * further attempt is made at them.
      */
     markInDoubt(lane: OutboxWindow, items: readonly PendingDispatch[]): void {
       const now = clock();

@@ -1,5 +1,5 @@
 import type { Recorded, LogStore } from "../../events/catalog.ts";
-import type { ChannelName, Lane } from "../../events/channel.ts";
+import type { ChannelName, Lane } from "../../events/channel-names.ts";
 import { uncertainSince, isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 
@@ -170,8 +170,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
       return before === undefined ? uncertainSince(state(), event) : Date.parse(before);
     },
     /**
-     * Fills the window from the log, until the window is full or the log ends. Does nothing if neither can have
-     * changed.
+     * Reads dispatches from the log until the window is full or the log ends. Does nothing if the window has no room
+     * and the log has not grown.
      */
     async fill(now: number): Promise<void> {
       if (isOutdated) {

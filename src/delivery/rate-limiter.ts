@@ -129,8 +129,8 @@ export interface Pace {
   readonly streak: number;
   readonly pausedUntil: number;
   /**
-   * Time between the starts of two dispatches, in ms; 0 until a network complained. A 429 teaches it and it shrinks
-   * slowly, because networks that limit messages a second ignore how many are in flight.
+   * Minimum time between the starts of two dispatches, in ms; 0 until the network answered 429. Each 429 increases the
+   * time, which then shrinks slowly. Networks that limit messages per second ignore how many are in flight.
    */
   readonly spacing: number;
   /** Time at which the spacing last changed. */
@@ -171,7 +171,10 @@ const RELAX_FACTOR = 0.9;
 
 export const INITIAL_PACE: Pace = { window: 1, streak: 0, pausedUntil: 0, spacing: 0, spacedAt: 0, lastStart: 0 };
 
-/** Returns the pace after a success. The window widens only after as many successes as it holds. */
+/**
+ * Returns the pace after a successful request. The window, the number of requests in flight, grows by one only after as
+ * many successes as its size.
+ */
 export function afterSuccess(pace: Pace, now: number): Pace {
   const relaxed = relax(pace, now);
   if (relaxed.streak + 1 < relaxed.window) return { ...relaxed, streak: relaxed.streak + 1 };

@@ -16,7 +16,7 @@ import { findChannel } from "../../projections/deliveries.ts";
 import type { ChannelContext } from "./ask-network.ts";
 import { uncertainSinceField, type AttemptOutcome } from "./attempt-outcome.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { Projector } from "../projector/projector.ts";
 
@@ -152,7 +152,8 @@ export async function resumeChannel(
   if (suspended === null) return { kind: "not_suspended" };
   const { since } = suspended;
   const newEvent: NewEvent = { type: "ChannelResumed", data: { channel, why: "by_hand" } };
-  // The key ends each suspension by hand only once, even if several callers ask for it at the same moment.
+  // The idempotency key makes an operator end each suspension only once, even if several callers ask for it at the same
+  // moment.
   const key = `resume/${channel}/${since}`;
   const { last, repeated } = await eventLog.append(STREAMS.delivery(channel), [newEvent], metadata, { key });
   await projector.until(last);

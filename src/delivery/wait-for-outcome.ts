@@ -1,6 +1,6 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { type ChannelName, CLICK_CHANNELS, lanesOf, sortChannels } from "../../events/channel.ts";
-import { positionsOf, type Sources } from "../../events/sources.ts";
+import { type ChannelName, CLICK_CHANNELS, lanesOf, sortChannels } from "../../events/channel-names.ts";
+import { positionsOf, type Sources } from "../../events/position-ranges.ts";
 import { findChannel, isSettled } from "../../projections/deliveries.ts";
 import { type EventLog, STREAMS, type StateContext } from "../log/event-log.ts";
 import type { Channel } from "../networks/network.ts";

@@ -1,5 +1,5 @@
 import type { DataOf } from "../../events/catalog.ts";
-import type { WebhookChannel } from "../../events/channel.ts";
+import type { WebhookChannel } from "../../events/channel-names.ts";
 import type { Subscription } from "../../events/dispatch-rules.ts";
 import { findChannel, webhooksIn } from "../../projections/deliveries.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS, type StateContext } from "../log/event-log.ts";

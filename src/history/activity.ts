@@ -6,21 +6,21 @@ import { findPlace, startOfDay } from "../projector/parse-moment.ts";
 import { toNews, toPeople, type DaySpan, type NewsLine } from "./news.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import { noSums } from "../../projections/news.ts";
-import { labelOf, periodsOf } from "../../projections/periods.ts";
-import { noClicks } from "../../projections/suspected.ts";
+import { labelOf, periodsOf } from "../../projections/counts-by-period.ts";
+import { noClicks } from "../../projections/suspected-clicks.ts";
 import { msOf } from "../../projections/time.ts";
-import { noMessages } from "../../projections/messages-by-quarter.ts";
+import { noMessages } from "../../projections/messages-by-quarter-hour.ts";
 import { eventAt, eventsAt } from "../log/event-log.ts";
 import { countInWords, grouped } from "../platform/counts-and-lists.ts";
 import { readOrReason } from "../platform/service-error.ts";
 import { describeChange } from "../projector/event-changes.ts";
 import type { PageMoment, UnfoldedMoment } from "../projector/page-moments.ts";
-import { findCauses, findEffects } from "./causes.ts";
+import { findCauses, findEffects } from "./causes-and-effects.ts";
 import { readOutcomes } from "./dispatch-outcomes.ts";
 import { toReading } from "./find-event.ts";
 import { toSelection, type LogFilter } from "./log-filter.ts";
 import { readPage } from "./select-events.ts";
-import { join, mention, say, type Sentence } from "./words/sentence.ts";
+import { join, mention, say, type Sentence } from "./sentences/sentence.ts";
 
 /** Event types that are routine, so the list of news leaves them out. */
 const ROUTINE: readonly EventType[] = [

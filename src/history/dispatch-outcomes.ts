@@ -1,5 +1,5 @@
 import type { EventType, Folded, Recorded } from "../../events/catalog.ts";
-import type { ChannelName, WebhookChannel } from "../../events/channel.ts";
+import type { ChannelName, WebhookChannel } from "../../events/channel-names.ts";
 import {
   isOutcome,
   findRequestedChannels,
@@ -10,7 +10,7 @@ import {
   type OutcomeType,
   isFinal,
 } from "../../events/dispatch-rules.ts";
-import { positionsOf } from "../../events/sources.ts";
+import { positionsOf } from "../../events/position-ranges.ts";
 import { STREAMS, eventAt, eventsAt, inOrder } from "../log/event-log.ts";
 import type { Reading } from "./find-event.ts";
 

@@ -3,7 +3,7 @@ import type { Recorded } from "../../events/catalog.ts";
 import { isOutcome, narrowedTo, type RequestPositions } from "../../events/dispatch-rules.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { count, named, text, time } from "../platform/common-schemas.ts";
-import { describeEvent } from "./words.ts";
+import { describeEvent } from "./event-sentences.ts";
 
 /** Schema of an event in the API, with its sentence. Codes of recipients' own links are hidden. */
 export const eventJson = named(

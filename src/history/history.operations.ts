@@ -1,9 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { countCampaigns } from "../../projections/stats.ts";
-import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
+import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/counts-by-period.ts";
 import { LINK_CHARACTERS_MAX } from "../../projections/link-keys.ts";
-import { noClicks, type SuspectedCounts } from "../../projections/suspected.ts";
-import { noMessages } from "../../projections/messages-by-quarter.ts";
+import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
+import { noMessages } from "../../projections/messages-by-quarter-hour.ts";
 import { isoTime } from "../platform/clock.ts";
 import { countLink, listLinkCounts } from "./link-tally.ts";
 import { parseLink, streamsOfLink } from "./history.ts";

@@ -11,7 +11,7 @@ import { isOfOneRecipient, positionsOfRuns } from "./find-run.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
 import { toLinkKey } from "../../projections/link-keys.ts";
 import { usageError } from "../platform/service-error.ts";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import { STREAMS, inOrder } from "../log/event-log.ts";
 import { createTally } from "./link-tally.ts";
 import { spellingsOf, type Clicks } from "../../projections/clicks.ts";

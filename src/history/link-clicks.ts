@@ -1,23 +1,23 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { ERASED } from "../../events/encryption.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import { quarterAt, type Quarters } from "../../projections/quarters.ts";
+import { quarterAt, type Quarters } from "../../projections/quarter-hours.ts";
 import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import type { Referrers } from "../../projections/messages-by-link.ts";
 import { formatTemplate } from "../../projections/results.ts";
 import { linkKey } from "../../projections/link-keys.ts";
-import { noClicks } from "../../projections/suspected.ts";
+import { noClicks } from "../../projections/suspected-clicks.ts";
 import { msOf } from "../../projections/time.ts";
 import { eventsAt } from "../log/event-log.ts";
 import { grouped } from "../platform/counts-and-lists.ts";
 import { canonicalAddress } from "../platform/ip-address.ts";
 import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted-page.ts";
 import { newestEvents, type PageMoment } from "../projector/page-moments.ts";
-import type { ClickQuarters } from "./figures.ts";
+import type { ClickQuarters } from "./chart-figures.ts";
 import { streamsOfLink } from "./history.ts";
 import { addConversions, formatValues, noWorth, toWorthFigures } from "./results-worth.ts";
-import { isErased } from "./words.ts";
-import { join, other, say, type Sentence } from "./words/sentence.ts";
+import { isErased } from "./event-sentences.ts";
+import { join, other, say, type Sentence } from "./sentences/sentence.ts";
 
 /** The columns that a list of links is sorted by. */
 export const LINK_LIST_COLUMNS = ["link", "people", "suspected", "bots", "last"] as const;

@@ -1,10 +1,10 @@
 import type { EventType, Folded, LogStore } from "../../events/catalog.ts";
-import { sortChannels, type ChannelName } from "../../events/channel.ts";
+import { sortChannels, type ChannelName } from "../../events/channel-names.ts";
 import { isOutcome } from "../../events/dispatch-rules.ts";
-import { positionsOf } from "../../events/sources.ts";
+import { positionsOf } from "../../events/position-ranges.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
-import { suspected } from "../../projections/suspected.ts";
+import { suspected } from "../../projections/suspected-clicks.ts";
 import type { Place } from "../projector/parse-moment.ts";
 import type { FindChannels, DispatchOutcome } from "./dispatch-outcomes.ts";
 import type { SomeStates } from "../../projections/all.ts";

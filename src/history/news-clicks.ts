@@ -1,5 +1,5 @@
-import { QUARTER_MS } from "../../projections/quarters.ts";
-import { noClicks, type Suspected, type SuspectedCounts } from "../../projections/suspected.ts";
+import { QUARTER_MS } from "../../projections/quarter-hours.ts";
+import { noClicks, type Suspected, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
 
 /** Clicks of one link within a span of time. */
 export interface LinkTally extends SuspectedCounts {

@@ -1,18 +1,18 @@
 import type { EventType } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import type { News, NewsCount, NewsRun, NewsTrouble } from "../../projections/news.ts";
 import { TROUBLE_GAP_MS } from "../../projections/news.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
-import { QUARTER_MS } from "../../projections/quarters.ts";
-import type { Suspected, SuspectedCounts } from "../../projections/suspected.ts";
+import { QUARTER_MS } from "../../projections/quarter-hours.ts";
+import type { Suspected, SuspectedCounts } from "../../projections/suspected-clicks.ts";
 import { HOUR_MS } from "../../projections/time.ts";
 import { countInWords, grouped } from "../platform/counts-and-lists.ts";
 import { findBursts, tallyClicks, type Burst, type LinkTally } from "./news-clicks.ts";
 import { isOperatorDecision, isHourly, sayKind, severityOfEnd, severityOfKind, type Severity } from "./news-kinds.ts";
-import { link, other, run as runMention, say, sayReason, type Mention, type Sentence } from "./words/sentence.ts";
-import { channelName } from "./words/short.ts";
-import { sayCounts, sayRunEnd } from "./words/short-outreach.ts";
+import { link, other, run as runMention, say, sayReason, type Mention, type Sentence } from "./sentences/sentence.ts";
+import { channelName } from "./sentences/short-sentences.ts";
+import { sayCounts, sayRunEnd } from "./sentences/short-outreach.ts";
 
 /**
  * A line in the console's list of news: a single event, or the events of one run, of one hour, or of one channel's

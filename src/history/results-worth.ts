@@ -19,7 +19,10 @@ export const worthFigures = {
     "Conversions",
     Type.Object({ total: count, reversed: count, values: Type.Array(conversionValue) }),
   ),
-  /** Maximum that the network charged for the messages, and for signals in `total` and by day, in US dollars; null if unknown. */
+  /**
+   * Upper bound of what the network charged for the messages, and for signals in `total` and by day, in US dollars;
+   * null if unknown.
+   */
   cost_usd: orNull(text("1.250000")),
   cost_per_conversion_usd: orNull(text("0.250000")),
 };

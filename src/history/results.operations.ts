@@ -175,7 +175,9 @@ export const showResults = operation({
   examples: ["--by variant --from 2026-11-01 --to 2026-11-30"],
 });
 
-/** Says on a line what runs, dry runs and signals cost; empty if none of them records a cost. */
+/**
+ * Describes on one line what runs, dry runs and the network's signals cost in US dollars; empty if no cost is recorded.
+ */
 function describeCost({
   cost_usd: cost,
   total: { sent },

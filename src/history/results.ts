@@ -61,7 +61,7 @@ const tracked = { recipients: count, clicked: count, clicks: count, suspected: c
 /** Schemas of a result's figures as the API returns them. */
 export const resultFigures = Type.Object({
   ...messages,
-  /** Minimum share of sent messages that were read, as the network reported; null if none was sent. */
+  /** Lower bound of the share of sent messages that were read, by the network's reports; null if none was sent. */
   seen_rate: orNull(resultRate),
   /** Share of sent messages with a reply; null if none was sent. */
   reply_rate: orNull(resultRate),
@@ -149,7 +149,8 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
     interval,
     previous,
     rows: rows.slice(-RESULT_ROWS_MAX).map(([key, row]) => {
-      // Figures of the same row in the previous interval; for a day, of the day at the same place in it. Null if none.
+      // Figures of the same row in the previous interval; for the interval's n-th day, of the n-th day of the previous
+      // interval. Null if there are none.
       const same = before?.groups.get(by === "day" ? toDay(Date.parse(key) - shift) : key);
       return { group: row.group, figures: toFigures(row), previous: same === undefined ? null : toFigures(same) };
     }),

@@ -11,7 +11,7 @@ import { X_PRICES } from "../networks/x/x-api.ts";
 import { countInWords, formatDuration, grouped } from "../platform/counts-and-lists.ts";
 import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted-page.ts";
 import type { PageMoment } from "../projector/page-moments.ts";
-import { NOT_REACHED_WORDS, SKIPS } from "./words/outreach.ts";
+import { NOT_REACHED_WORDS, SKIPS } from "./sentences/outreach.ts";
 import { EVENT_ID, toReading } from "./find-event.ts";
 import { eventsOfRun, findRunStart } from "./find-run.ts";
 
@@ -311,7 +311,10 @@ export function toCost(usage: Usage) {
 
 const MILLION = 1_000_000;
 
-/** Maximum cost, in US dollars, to look up a person, and to read a message with the profile of its sender. */
+/**
+ * Highest price in US dollars that X charges for each of two reads: looking up a person, and reading a message with the
+ * profile of its sender.
+ */
 export const READ_USD = {
   person: X_PRICES.user / MILLION,
   message: (X_PRICES.message + X_PRICES.user) / MILLION,

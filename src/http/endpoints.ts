@@ -43,9 +43,8 @@ import {
   showRecipient,
   suppressRecipient,
 } from "../recipients/recipients.operations.ts";
-import type { Template } from "../template/template.ts";
 import { createSlot } from "./access/load-shedding.ts";
-import { feature, type HttpContext } from "./context.ts";
+import { feature, type HttpContext } from "./http-context.ts";
 import { conversionEndpoints } from "./features/conversions.ts";
 import { accountEndpoints } from "./features/account.ts";
 import { recipientEndpoints } from "./features/recipients.ts";
@@ -58,7 +57,7 @@ import { healthEndpoints } from "./features/health.ts";
 import { runEndpoints } from "./features/run.ts";
 import { suppressionEndpoints } from "./features/suppressions.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
-import { verificationEndpoints } from "./features/verification.ts";
+import { verificationEndpoints } from "./features/log-verification.ts";
 import { whatsappEndpoints } from "./features/whatsapp.ts";
 import { whatIfEndpoints } from "./features/what-if.ts";
 import { repeatable } from "./server/problem.ts";
@@ -91,12 +90,15 @@ export function features(context: HttpContext) {
 }
 
 /**
- * Message for a caller whose request for a history is refused: one may read much of the log, so only one is read at a
- * time.
+ * Message for a caller whose request for a history is refused: a history may have to read much of the log, so only one
+ * is read at a time.
  */
 const BUSY = "Another history is being read. Send the request again in a few seconds.";
 
-/** Message for a caller whose preview of a run is refused: one judges all recipients, so only one is made at a time. */
+/**
+ * Message for a caller whose preview of a run is refused: a preview judges all recipients, so only one is made at a
+ * time.
+ */
 const PREVIEW_BUSY = "Another preview is being made. Send the request again in a few seconds.";
 
 /** Registers the operations that read, one route each. */
@@ -165,7 +167,7 @@ function openReader(context: HttpContext) {
   const { timezone } = config.outreach;
   return {
     config,
-    rulesWith: async (template: Template) => toOutreachRules(context, template),
+    commonRules: async () => toOutreachRules(context),
     configured: delivery.configured,
     eventsMax: FIGURE_EVENTS_MAX,
     tokens: () => withSource(authentication.list(), config.http),

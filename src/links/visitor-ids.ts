@@ -1,6 +1,6 @@
 // Finds and checks the identifiers that ads networks give to visitors, such as `fbclid`. Makes none.
 import { parseCookie } from "cookie";
-import type { ClickChannel } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel-names.ts";
 import type { VisitorId, VisitorIds } from "../../events/tracking.ts";
 
 interface VisitorIdRule {

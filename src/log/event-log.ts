@@ -7,7 +7,7 @@ import {
   type LogStore,
   type Recorded,
 } from "../../events/catalog.ts";
-import type { ChannelName, WebhookChannel } from "../../events/channel.ts";
+import type { ChannelName, WebhookChannel } from "../../events/channel-names.ts";
 import type { EventMeta } from "../../events/event.ts";
 import type { Clock, MakeId, Sleep } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";

@@ -6,7 +6,7 @@ import { createStates } from "../../projections/states.ts";
 import { createEventLog, type EventMetadata, type NewEvent, STREAMS } from "./event-log.ts";
 import { makeId } from "../platform/clock.ts";
 import { catchUpStates, type Positions } from "../projector/fold-range.ts";
-import { differences } from "../projector/differences.ts";
+import { differences } from "../projector/compare-states.ts";
 import { lastForgotten, loadFitting, rebuiltName, packState, unpackState } from "../projector/snapshots.ts";
 
 /**

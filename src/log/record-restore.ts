@@ -4,9 +4,8 @@ import type { StorePlace } from "./store-backends.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
- * Begins an epoch, as after a restore, if the log is a copy made by other means, or was set back to one. Only a service
- * calls this, before it opens the log. While another instance lives, none begins, because it knows better what was
- * lost.
+ * Begins an epoch, as after a restore, if the log is a copy made by other means or was set back to one. Only a service
+ * calls this, before it opens the log. No epoch begins while another instance lives, which knows what was lost.
  */
 export async function noticeCopy(place: StorePlace, holder: string, logger: Logger, time = REAL_TIME): Promise<void> {
   if (!(await place.isElsewhere())) return;

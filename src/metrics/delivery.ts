@@ -1,12 +1,12 @@
 import type { Registry } from "prom-client";
 import type { LogStore } from "../../events/catalog.ts";
-import { CHANNELS, lanesOf, sortChannels, type ChannelName } from "../../events/channel.ts";
+import { CHANNELS, lanesOf, sortChannels, type ChannelName } from "../../events/channel-names.ts";
 import type { OutcomeType } from "../../events/dispatch-rules.ts";
 import { channelsOf, type ChannelState } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Delivery } from "../delivery/wait-for-outcome.ts";
 import type { DispatchMetrics } from "../delivery/ask-network.ts";
-import { readOldestPending } from "../delivery/lag.ts";
+import { readOldestPending } from "../delivery/channel-lag.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { createCounter, createHistogram, lookUpEach } from "./instruments.ts";

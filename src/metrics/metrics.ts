@@ -2,7 +2,7 @@ import { readdir, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import Counter from "prom-client/lib/counter.js";
 import Registry from "prom-client/lib/registry.js";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import { runEnd } from "../../events/outreach.ts";
 import { countCampaigns } from "../../projections/stats.ts";
 import { toTokenId, type ApiToken } from "../config/tokens.ts";

@@ -16,7 +16,7 @@ import {
   type OutreachContext,
   type RetryPolicy,
   type RunContext,
-} from "./context.ts";
+} from "./run-context.ts";
 import { dayIn } from "./quota-day.ts";
 
 /**

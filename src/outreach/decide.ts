@@ -26,6 +26,7 @@ import { render, toTemplateNames, withoutOptOut, type Rendered, type Template } 
 import {
   findCampaign,
   findFollowed,
+  isEnded,
   refuseContacted,
   refuseFollowUp,
   refuseLeftOut,
@@ -88,6 +89,20 @@ export function judgeKnown(
   // Recipients who could not be written to would cost a look-up in every run. A new import has them looked up again.
   const reason = user === undefined ? findUnreachable(contact) : undefined;
   return reason === undefined ? { verdict: "ask" } : { verdict: "skip", reason };
+}
+
+/**
+ * True if only a look-up can confirm the refusal of a requested recipient. The log holds no id and no row of a list for
+ * their handle, but it may hold, by their id, the consent that the refusal misses.
+ */
+export function needsLookUp(
+  state: OutreachState,
+  { campaign }: OutreachRules,
+  refusal: Refusal,
+  contact: Contact | undefined,
+): boolean {
+  if (contact?.id !== undefined || contact?.listed === true) return false;
+  return refusal.reason === "no_consent" || (refusal.reason === "not_in_audience" && !isEnded(state, campaign));
 }
 
 /** Judges a recipient by the log, the rules and their present profile on the network. */

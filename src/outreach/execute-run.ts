@@ -7,7 +7,7 @@ import { handle, record } from "../log/decide-and-append.ts";
 import type { SocialUser } from "../networks/network.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
-import { outreachState, quotaNow, RUN_ATTEMPTS_MAX, type RunContext } from "./context.ts";
+import { outreachState, quotaNow, RUN_ATTEMPTS_MAX, type RunContext } from "./run-context.ts";
 import { renderAll } from "../template/template.ts";
 import {
   decideTurn,

@@ -8,8 +8,8 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { handle, record, type AppendDecision } from "../log/decide-and-append.ts";
 import { SocialError, type InboxMessage } from "../networks/network.ts";
-import { guardCursors } from "./sources/paged.ts";
-import { outreachState, RUN_ATTEMPTS_MAX, type RetryPolicy, type RunContext, type ReplyRules } from "./context.ts";
+import { guardCursors } from "./sources/paged-source.ts";
+import { outreachState, RUN_ATTEMPTS_MAX, type RetryPolicy, type RunContext, type ReplyRules } from "./run-context.ts";
 import { createDecision, createNaming } from "../recipients/suppress.ts";
 import { isSuppressed, type OutreachRules, type OutreachState } from "./decide.ts";
 

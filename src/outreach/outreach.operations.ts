@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import { isAfterChange, newestMs, usedAt, type Quota } from "../../projections/quota.ts";
 import { RUNS_MAX } from "../../projections/runs.ts";
-import { formatRecipient } from "../history/words/sentence.ts";
+import { formatRecipient } from "../history/sentences/sentence.ts";
 import { findRunCallers, readRunCounts } from "../history/run-events.ts";
 import { isoTime } from "../platform/clock.ts";
 import { count, id, oneOf, orNull, TEXT, text, time } from "../platform/common-schemas.ts";

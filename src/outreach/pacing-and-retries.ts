@@ -4,7 +4,7 @@ import { isoTime, backoffMs } from "../platform/clock.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import { SocialError, type RateWindow } from "../networks/network.ts";
-import type { OutreachContext, RetryPolicy, RunContext, Waiting } from "./context.ts";
+import type { OutreachContext, RetryPolicy, RunContext, Waiting } from "./run-context.ts";
 
 /**
  * Time between two messages, in ms, if the network's answer has no rate-limit header. X documents 15 messages in 15

@@ -5,7 +5,7 @@ import { SERVICE_METADATA, type EventMetadata } from "../log/event-log.ts";
 import { type SentDm, SocialError } from "../networks/network.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { readConversation, withoutOthers } from "./after-restore.ts";
-import type { OutreachContext, Waiting } from "./context.ts";
+import type { OutreachContext, Waiting } from "./run-context.ts";
 import { createRetry, QUICK_ATTEMPTS_MAX } from "./pacing-and-retries.ts";
 import { recordOutcome } from "./send.ts";
 

@@ -6,7 +6,7 @@ import { takeLease, type HeldLease, ROLES } from "../log/lease.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { waitForProjections, type OutreachContext, type Waiting } from "./context.ts";
+import { waitForProjections, type OutreachContext, type Waiting } from "./run-context.ts";
 import { countSettled, settleOpen } from "./reconcile.ts";
 import { decideEnd } from "./requested/requests.ts";
 import type { BackgroundTasks } from "./task-tracker.ts";

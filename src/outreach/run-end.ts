@@ -6,7 +6,7 @@ import { SocialError } from "../networks/network.ts";
 import { STREAMS, type EventMetadata, type StateContext } from "../log/event-log.ts";
 import { handle, type AppendDecision } from "../log/decide-and-append.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { RunContext } from "./context.ts";
+import type { RunContext } from "./run-context.ts";
 
 const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
   "credits_depleted",

@@ -7,9 +7,9 @@ import { findPerson } from "../../projections/contact-identity.ts";
 import { usedAt } from "../../projections/quota.ts";
 import type { OutreachConfig } from "../config/outreach.ts";
 import { READ_USD, toCost } from "../history/run-events.ts";
-import { isErased } from "../history/words.ts";
-import { describeSelection, PAUSES } from "../history/words/outreach.ts";
-import { formatSentence } from "../history/words/sentence.ts";
+import { isErased } from "../history/event-sentences.ts";
+import { describeSelection, PAUSES } from "../history/sentences/outreach.ts";
+import { formatSentence } from "../history/sentences/sentence.ts";
 import { countContacted } from "../../projections/runs.ts";
 import { eventAt, STREAMS } from "../log/event-log.ts";
 import { isoTime } from "../platform/clock.ts";
@@ -208,16 +208,16 @@ export async function readDryRun(
     skipped: would_skip - handled,
     passed: Object.entries(passed).map(([reason, count]) => ({ reason, count })),
     skips: groupSkips(skips, listed.skips),
-    /** Maximum cost of the dry run itself in US dollars. Undefined in older dry runs. */
+    /** Upper bound of the cost of the dry run itself in US dollars. Undefined in older dry runs. */
     paid: usage?.usd,
     /**
-     * Maximum cost of the run, which reads what the dry run has read. X says that it charges a repeated read once a UTC
-     * day, but does not guarantee it, so every read counts.
+     * Upper bound of the cost of the run, which reads what the dry run has read. X says that it charges a repeated read
+     * once a UTC day, but does not guarantee it, so every read counts.
      */
     costs: estimate && toCost(estimate),
     /**
-     * Seconds that the run would take, at the configured time between two messages or, without one, the time that X
-     * documents.
+     * Duration of the run in seconds: one interval for each message, either the configured one or, without it, the
+     * interval that X documents.
      */
     seconds: sends * (settings.sendSpacingSeconds ?? DEFAULT_SPACING_MS / 1000),
     quota: { used, after: Math.min(dailyLimit, used + sends), limit: dailyLimit },
@@ -288,14 +288,26 @@ export function checkRun(
 }
 
 /**
+ * People that a dry run may look up, with the position up to which they are counted. To count 100,000 takes 20 ms, and
+ * each page with the button shows the number.
+ */
+const lookedUp = new WeakMap<object, { readonly position: number; readonly people: number }>();
+
+/**
  * Counts the people that a dry run of any open campaign may look up, and what that costs at most in US dollars.
  * `isOpenEnded`: sources at X may name more people.
  */
-export function readDryRunCost({ stateNow }: PageMoment, { requireConsent, sources }: RunSettings) {
+export function readDryRunCost({ stateNow, position }: PageMoment, { requireConsent, sources }: RunSettings) {
   const contacts = stateNow("contacts");
-  // Twenty campaigns would take twenty passes over all recipients for one page, so a looser bound holds for several.
-  const hasOthers = listOpenCampaigns(stateNow("campaigns")).length > 1;
-  const people = hasOthers ? countWritable(contacts) : countReachable(contacts, { requireConsent });
+  let counted = lookedUp.get(contacts);
+  if (counted?.position !== position) {
+    // Twenty campaigns would take twenty passes over all recipients for one page, so a looser bound holds for several.
+    const hasOthers = listOpenCampaigns(stateNow("campaigns")).length > 1;
+    const people = hasOthers ? countWritable(contacts) : countReachable(contacts, { requireConsent });
+    counted = { position, people };
+    lookedUp.set(contacts, counted);
+  }
+  const { people } = counted;
   return { people, usd: people * READ_USD.person, isOpenEnded: sources.some((name) => SOURCE_KINDS[name].isPaid) };
 }
 

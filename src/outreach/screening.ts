@@ -14,8 +14,8 @@ import {
   type RetryPolicy,
   type RunContext,
   type Source,
-} from "./context.ts";
-import { judgeKnown, judgeUser, type Refused } from "./decide.ts";
+} from "./run-context.ts";
+import { judgeKnown, judgeUser, needsLookUp, type Refused } from "./decide.ts";
 import { readNewMessages } from "./inbox.ts";
 import { isForRun } from "./judge-recipients.ts";
 import { eraseLeftClicks } from "../recipients/record-consent.ts";
@@ -197,7 +197,7 @@ async function screenRequested(screening: Screening): Promise<RunEnd | undefined
 
 const REQUESTED: TurnSource = { name: "requested" };
 
-/** True if the source's recipient had their turn already, because a caller requested them. */
+/** True if the recipient already had a turn in this run, requested by a caller. */
 function wasServed({ served }: Screening, source: TurnSource, { id, username }: Recipient): boolean {
   if (source === REQUESTED) return false;
   const names = [...(id === undefined ? [] : [{ id }]), ...(username === undefined ? [] : [{ username }])];
@@ -336,7 +336,7 @@ async function screenKnown(screening: Screening, source: TurnSource, entries: re
     const recipient = { ...named, ...(id === undefined ? {} : { id }) };
     if (user !== undefined) ids.set(toHandleKey(user), user.id);
     const contact = findPerson(state.contacts, recipient);
-    // Their turn comes only with the last source.
+    // A recipient whose message the network refused in an earlier run gets a turn only with the last source.
     const isHeldBack = source.name !== "last" && contact !== undefined && isTriedLast(contact, run.rules.campaign);
     if (source !== REQUESTED && (seen.has(toRequestKey(recipient)) || isHeldBack)) continue;
     if (isLeftOut(screening, source, recipient, contact)) {
@@ -344,7 +344,9 @@ async function screenKnown(screening: Screening, source: TurnSource, entries: re
       continue;
     }
     const verdict = judgeKnown(state, run.rules, recipient, user, contact);
-    if (verdict.verdict === "ask") open.push({ recipient, ...(user === undefined ? {} : { user }) });
+    const isUnsure = verdict.verdict !== "ask" && source === REQUESTED && id === undefined;
+    if (verdict.verdict === "ask" || (isUnsure && needsLookUp(state, run.rules, verdict, contact)))
+      open.push({ recipient, ...(user === undefined ? {} : { user }) });
     else refused.push({ recipient, verdict });
   }
   await skip(refused);

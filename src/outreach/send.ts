@@ -14,7 +14,7 @@ import {
   RUN_ATTEMPTS_MAX,
   quotaNow,
   type RunContext,
-} from "./context.ts";
+} from "./run-context.ts";
 import { decideTurn, isSuppressed, type TurnRefused } from "./decide.ts";
 import { decideSendOutcome, type GiveUp, type OutcomeEvent, type SendDecided } from "./outcomes/send-outcome.ts";
 import { isEnded, refuseFollowUp, refuseWithoutConsent } from "./campaigns/rules.ts";

@@ -13,7 +13,7 @@ import {
   outreachState,
   quotaNow,
   type OutreachContext,
-} from "./context.ts";
+} from "./run-context.ts";
 import { decideStart, type UnusableCampaign } from "./decide.ts";
 import type { Expected } from "./judge-recipients.ts";
 import { joinRun, judgeNow, nextKey, runAt, type Joined } from "./requested/join-run.ts";

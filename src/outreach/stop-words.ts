@@ -33,7 +33,7 @@ const COURTESIES = [
   // English, German, Dutch.
   "hi,hello,hey,dear,good morning,no thanks,no thank you,please,pls,plz,thanks,thank you,thx,ok,okay,now,sorry",
   "hallo,guten tag,guten morgen,moin,servus,bitte,danke,danke schön,vielen dank,hoi,dag,graag,alsjeblieft,alstublieft,dank je,bedankt",
-  // French, Spanish, Italian, Portuguese.
+  // Greetings, "please" and thanks in French, Spanish, Italian and Portuguese.
   "bonjour,bonsoir,salut,merci,svp,stp,s'il vous plaît,s'il te plaît,s'il vous plait,s'il te plait",
   "hola,buenos días,buenas,por favor,gracias,muchas gracias,ciao,salve,buongiorno,per favore,grazie",
   "olá,oi,bom dia,boa tarde,se faz favor,obrigado,obrigada",

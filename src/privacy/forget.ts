@@ -1,6 +1,6 @@
 import type { DataOf, EventType } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
-import { KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal.ts";
+import { KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal-data.ts";
 import { personalLinkOwner } from "../../events/tracking.ts";
 import { isHeldBy } from "../../projections/contact-identity.ts";
 import { positionsAbout, type Contact, type Contacts } from "../../projections/contact.ts";

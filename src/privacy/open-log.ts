@@ -11,7 +11,7 @@ import { openKeyring } from "./keyring.ts";
 import { bindSecrets, refuseLostKeys, refuseLostLog, type BindOptions } from "./secrets-binding.ts";
 import { readMasterKey, unlock, type Unlocked } from "../vault/master-key.ts";
 import { openSecretStore } from "../vault/encrypted-secrets.ts";
-import { locateLog, type LogPlace } from "./log-place.ts";
+import { locateLog, type LogPlace } from "./locate-log.ts";
 
 /** The opened log, with its vault and keys. Disposing it closes everything in reverse order. */
 export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {

@@ -1,5 +1,5 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
-import { erasureReason, KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal.ts";
+import { erasureReason, KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal-data.ts";
 import { count, id } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
 import { ipAddress } from "../platform/ip-address.ts";

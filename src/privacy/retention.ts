@@ -6,7 +6,7 @@ import { systemTimer, type Timer } from "../platform/clock.ts";
 import { expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
-import type { Erase } from "../projector/restore.ts";
+import type { Erase } from "../projector/restore-states.ts";
 import { inChunks } from "../platform/time-slices.ts";
 
 /**
@@ -155,7 +155,7 @@ async function expire({ eventLog, keyring, logClock, logger }: RetainedLog, days
   const record = (data: DataOf<"PersonalDataExpired">) =>
     eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
   const last = await findLast(eventLog.store, "PersonalDataExpired");
-  // A clock that was ahead has recorded that days expired which have not come yet. This event corrects that.
+  // An event recorded while a clock was ahead names days as expired that are still to come. A new event corrects it.
   if (last !== undefined && last.data.before > latestExpiry(now)) await record({ before, days: 0 });
   const { size: expired } = await expiredDays(keyring.keys, EXPIRING, before);
   if (expired === 0) return;

@@ -5,7 +5,7 @@ import { makeId } from "../platform/clock.ts";
 import { usageError } from "../platform/service-error.ts";
 import { KEY_BYTES, keyId, parseKey } from "../vault/derive-keys.ts";
 import { endRotation, nameOfKey, rotateKey, writeKeyFile } from "../vault/master-key.ts";
-import { locateLog } from "./log-place.ts";
+import { locateLog } from "./locate-log.ts";
 import { openLog } from "./open-log.ts";
 
 /** Returns the id of the master key in force, and where the key comes from. */

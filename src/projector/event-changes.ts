@@ -9,9 +9,9 @@ import {
   type States,
 } from "../../projections/all.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
-import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
+import { createStateDecoder, encodePieces } from "../../projections/encode-state.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
-import { DIFFERENCES_MAX, findDifferences, formatPath, formatValue, type Difference } from "./differences.ts";
+import { DIFFERENCES_MAX, findDifferences, formatPath, formatValue, type Difference } from "./compare-states.ts";
 import { PAST_WAIT_MS, type PastStates } from "./past-states.ts";
 
 /** Maximum length of a state that is shown as a whole, in characters of its JSON: a few screens. */

@@ -6,7 +6,7 @@ import { count, named, orNull, time } from "../platform/common-schemas.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { findPlace, parseMoment, type Moment, type Place } from "./parse-moment.ts";
 import type { PastStates } from "./past-states.ts";
-import type { Projector } from "./projector.ts";
+import type { HeldStates, Projector } from "./projector.ts";
 
 /** States of projections, and the moment that they are of. */
 export interface StatesAt<Name extends ProjectionName = ProjectionName> extends AnswerMoment {
@@ -26,6 +26,8 @@ export interface LogReader {
   readonly store: LogStore;
   /** Returns the time of the log's clock, in ms since 1970. */
   readonly clock: Clock;
+  /** The present states of a running service; undefined in a separate command, which holds none. */
+  readonly held?: HeldStates;
   /**
    * Returns the states of projections at a moment; undefined stands for now. Throws a ServiceError (usage) if the text
    * is no moment of this log.
@@ -103,6 +105,7 @@ export function createServiceReader({ store, projector, past, clock, timezone, a
   return {
     store,
     clock,
+    held: projector,
     async at<Name extends ProjectionName>(text: string | undefined, ...names: readonly Name[]) {
       if (text === undefined) {
         const states = Object.fromEntries(names.map((name) => [name, projector.state(name)])) as SomeStates<Name>;
@@ -111,7 +114,7 @@ export function createServiceReader({ store, projector, past, clock, timezone, a
       }
       const moment = parseMoment(text, timezone);
       const place = await findPlace(store, moment);
-      const states = await past.at(place.position, names);
+      const states = names.length === 0 ? ({} as SomeStates<Name>) : await past.at(place.position, names);
       if (states === undefined) throw new MomentFolding(place.position);
       return { states, ...place, moment };
     },

@@ -38,7 +38,7 @@ export interface ReadMoment<Reads extends ProjectionName = never> {
 
 /** The log and the projections as of one moment, as a page shows them. */
 export interface PageMoment<Reads extends ProjectionName = never> extends ReadMoment<Reads> {
-  /** Access to the states as of any other moment. */
+  /** Access to the states as of moments other than the page's. */
   readonly past: PastStates;
   /** Reader for operations, at the moment of the page. */
   readonly reader: LogReader;

@@ -6,10 +6,10 @@ import { sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { createTimeSlices, type TimeSlices } from "../platform/time-slices.ts";
-import { differences, listMembers } from "./differences.ts";
+import { differences, listMembers } from "./compare-states.ts";
 import { createFoldBeside, type FoldBeside, type FoldBesideOptions } from "./late-projections.ts";
 import { foldRange, STEP_EVENTS } from "./fold-range.ts";
-import { restoreStates, type Restored, type RestoreOptions, type Erase, refold } from "./restore.ts";
+import { restoreStates, type Restored, type RestoreOptions, type Erase, refold } from "./restore-states.ts";
 import { loadRebuilt } from "./snapshots.ts";
 
 /** Projector of a service: feeds the log, in order, to every projection, and holds the states. */
@@ -264,8 +264,8 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     fold(event);
     snapshotWriter.voidPast(names);
     await snapshotWriter.save(names, position);
-    // The later events of the batch were decrypted while the keys existed, so they are read again. Reading the erasing
-    // event once more also drops data that was encrypted here with the keys meanwhile.
+    // The later events of the batch were decrypted with the deleted keys, so they are read again. The erasing event is
+    // read again too: that drops data which was encrypted here with these keys meanwhile.
     const to = batch.at(-1)?.position ?? position;
     const again = await Array.fromAsync(store.read({ from: position, to }));
     return foldBatch(folding, again.slice(1));

@@ -12,7 +12,7 @@ import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { constants, createDeflateRaw, inflateRaw } from "node:zlib";
-import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
+import { createStateDecoder, encodePieces } from "../../projections/encode-state.ts";
 import { createTimeSlices } from "../platform/time-slices.ts";
 
 /**
@@ -221,8 +221,12 @@ export async function unpackState(stored: string): Promise<unknown> {
 
 /** Returns the text of a state, decompressed in another thread. */
 export async function inflateState(stored: string): Promise<Buffer> {
-  return stored.startsWith("{") ? Buffer.from(stored) : inflate(Buffer.from(stored, "base64"));
+  if (stored.startsWith("{")) return Buffer.from(stored);
+  return inflate(Buffer.from(stored, "base64"), { chunkSize: INFLATED_CHUNK_BYTES });
 }
+
+/** Size of the pieces in which a state is decompressed. With Node's 16 KiB, a large state has a thousand to join. */
+const INFLATED_CHUNK_BYTES = 2 ** 20;
 
 export async function decodeInTimeSlices(text: Buffer): Promise<unknown> {
   const decoder = createStateDecoder();

@@ -48,8 +48,8 @@ export async function importSuppressions(
 }
 
 /**
- * Suppresses by name the known recipients whose hash is in the list: if one changes handle, no hash in the list fits
- * the new one. Recipients imported later are compared with the hashes in the log.
+ * Suppresses by name the known recipients whose hash is in the list: if such a recipient changes handle, no hash in the
+ * list fits the new one. Recipients imported later are compared with the hashes in the log.
  */
 async function nameByHash(
   { eventLog, projector, hashesOf }: SuppressContext,

@@ -13,8 +13,8 @@ import { toRecipient, type Contact, type ContactStatus } from "../../projections
 import { findTracked } from "../../projections/results.ts";
 import { peopleAt, type People } from "../../projections/rewind-contacts.ts";
 import { linksOf } from "../../projections/link-keys.ts";
-import { effectiveBasis, findGrounds } from "../history/causes.ts";
-import { describeConsent, SKIPS } from "../history/words/outreach.ts";
+import { effectiveBasis, findGrounds } from "../history/causes-and-effects.ts";
+import { describeConsent, SKIPS } from "../history/sentences/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { formatDuration, grouped } from "../platform/counts-and-lists.ts";
@@ -175,7 +175,7 @@ export function* findPeople(
   return { variants: [...variants].sort(), counts, page, next };
 }
 
-/** Creates a function that tests a contact against the filter, except its status. */
+/** Creates a function that tests a contact against all parts of the filter except the status. */
 function createTest({ search = "", basis, skipped, variant, source }: PeopleFilter): (contact: Contact) => boolean {
   const wanted = search.replace(/^@/, "");
   // A regular expression ignores case without a copy in lower case, which for 50,000 contacts would take as long as the

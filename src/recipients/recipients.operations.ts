@@ -1,9 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { basis, skipReason, tracking, type SkipReason } from "../../events/outreach.ts";
 import { consentFor, NO_CONSENT } from "../../projections/consent.ts";
+import { canRewind } from "../../projections/all.ts";
 import { toRecipient, type Contact, type Contacts } from "../../projections/contact.ts";
-import { describeConsent } from "../history/words/outreach.ts";
-import { formatSentence } from "../history/words/sentence.ts";
+import { contactWithIdAt, peopleAt, type People } from "../../projections/rewind-contacts.ts";
+import { describeConsent } from "../history/sentences/outreach.ts";
+import { formatSentence } from "../history/sentences/sentence.ts";
 import type { StateContext } from "../log/event-log.ts";
 import { count, orNull } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
@@ -20,13 +22,23 @@ import {
   toErasedJson,
 } from "../privacy/privacy.operations.ts";
 import type { WriteContext } from "../privacy/reachlog.ts";
-import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
+import {
+  asOf,
+  asOfInput,
+  describeMomentJson,
+  MomentFolding,
+  toMomentJson,
+  type LogReader,
+  type StatesAt,
+} from "../projector/log-reader.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
 import { allowRetry } from "./allow-retry.ts";
+import type { FilePreview } from "./file/preview-file.ts";
 import { consentMembers, isFault, parseConsent } from "./parse-consent.ts";
+import type { previewImport } from "./preview-import.ts";
 import { recordConsent, type ConsentContext } from "./record-consent.ts";
-import { release } from "./release.ts";
+import { release } from "./release-held-recipient.ts";
 import { findNamed, recipientName } from "./resolve-recipient.ts";
 import { firstPosition, RECIPIENT_HEAD, recipientJson, toRecipientCells, toRecipientJson } from "./recipient-json.ts";
 import { suppress, type SuppressContext } from "./suppress.ts";
@@ -57,15 +69,16 @@ export const listRecipients = operation({
   },
   output: { recipients: Type.Array(recipientJson), count, next: orNull(count), ...asOf },
   list: "recipients",
-  async run({ at }: LogReader, { limit = RECIPIENTS_SHOWN, after = 0, as_of, ...filter }) {
-    const found = await at(as_of, "contacts");
-    const matching = await inTimeSlices(findMatching(found.states.contacts, filter));
-    const rest = matching.filter((contact) => firstPosition(contact) > after);
+  async run(reader: LogReader, { limit = RECIPIENTS_SHOWN, after = 0, as_of, ...filter }) {
+    const { people, found } = await findPeopleAt(reader, as_of);
+    const matching = await inTimeSlices(findMatching(people, filter));
+    const rest = matching.filter(({ first }) => first > after);
     const page = rest.slice(0, limit);
+    const present = people();
     return {
-      recipients: page.map(toRecipientJson),
+      recipients: page.flatMap(({ key }) => present.get(key) ?? []).map(toRecipientJson),
       count: matching.length,
-      next: rest.length > limit ? firstPosition(page.at(-1)!) : null,
+      next: rest.length > limit ? page.at(-1)!.first : null,
       as_of: toMomentJson(found),
     };
   },
@@ -85,19 +98,56 @@ interface RecipientFilter {
   readonly skipped?: SkipReason;
 }
 
-/** Finds the recipients that match a filter, in the order of their first events. */
-function* findMatching({ people }: Contacts, { held, suppressed, status, skipped }: RecipientFilter) {
-  const found: Contact[] = [];
-  for (const contact of people.values()) {
+/**
+ * Finds a moment. `now` returns the present recipients, if those of the moment can be put back from them one by one: an
+ * answer about some of them then needs no whole past state.
+ */
+async function findRewindable({ at, held }: LogReader, asOf: string | undefined) {
+  if (asOf === undefined || held?.isFolded("contacts") !== true) return undefined;
+  const found = await at(asOf);
+  const { position } = found;
+  const holdsChanges = () => canRewind("contacts", held.state("contacts"), position);
+  const now = (): Contacts => {
+    // An import during a search may have dropped the older values of contacts that the moment needs.
+    if (!holdsChanges()) throw new MomentFolding(position);
+    return held.state("contacts");
+  };
+  return held.position >= position && holdsChanges() ? { found, now } : undefined;
+}
+
+/** Finds the recipients known at a moment. */
+async function findPeopleAt(reader: LogReader, asOf: string | undefined) {
+  const rewindable = await findRewindable(reader, asOf);
+  const found = rewindable?.found ?? (await reader.at(asOf, "contacts"));
+  const then = rewindable && peopleAt(rewindable.now, found.position);
+  return { found, people: (): People => then ?? (found as StatesAt<"contacts">).states.contacts.people };
+}
+
+/** Finds the recipient that an operator named, as they were at a moment. */
+async function findOneAt(reader: LogReader, asOf: string | undefined, name: string) {
+  const { found: past, now } = (await findRewindable(reader, asOf)) ?? {};
+  const known = past && now && contactWithIdAt(now(), name, past.position);
+  if (past !== undefined && known !== undefined) return { found: past, contact: known };
+  const found = await reader.at(asOf, "contacts");
+  return { found, contact: findNamed(found.states.contacts, name) };
+}
+
+/**
+ * Finds the recipients that match a filter, in the order of their first events. Contacts may change between its steps,
+ * so it returns their keys.
+ */
+function* findMatching(people: () => People, { held, suppressed, status, skipped }: RecipientFilter) {
+  const found: { readonly first: number; readonly key: string }[] = [];
+  for (const [key, contact] of people()) {
     const isMatch =
       (held !== true || contact.held) &&
       (suppressed !== true || contact.suppressed) &&
       (status === undefined || contact.status === status) &&
       (skipped === undefined || contact.skipped.includes(skipped));
-    if (isMatch) found.push(contact);
+    if (isMatch) found.push({ first: firstPosition(contact), key });
     yield;
   }
-  return found.sort((one, other) => firstPosition(one) - firstPosition(other));
+  return found.sort((one, other) => one.first - other.first);
 }
 
 /** Refusal of a request for a recipient that the log does not know. */
@@ -122,9 +172,8 @@ export const showRecipient = operation({
     ...asOf,
   },
   refusals: { unknown_recipient: UNKNOWN_RECIPIENT },
-  async run({ at }: LogReader, { recipient, as_of }) {
-    const found = await at(as_of, "contacts");
-    const contact = findNamed(found.states.contacts, recipient);
+  async run(reader: LogReader, { recipient, as_of }) {
+    const { found, contact } = await findOneAt(reader, as_of, recipient);
     if (contact === undefined) return "unknown_recipient";
     const words = formatSentence(describeConsent(contact));
     return { recipient: toRecipientJson(contact), words, as_of: toMomentJson(found) };
@@ -275,3 +324,8 @@ export const forgetRecipient = operation({
   file: certificate,
   examples: ["@sara_sells", "@sara_sells --ground objection --yes"],
 });
+
+type PreviewedRows = ReturnType<typeof previewImport> extends Generator<void, infer Found> ? Found : never;
+
+/** Preview of an import of recipients: what the file's columns become, and what the import would do. */
+export type ImportPreview = FilePreview & PreviewedRows;

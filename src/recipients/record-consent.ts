@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Recipient } from "../../events/outreach.ts";
-import { KEYS_PER_EVENT_MAX } from "../../events/personal.ts";
+import { KEYS_PER_EVENT_MAX } from "../../events/personal-data.ts";
 import { consentAfter, type ConsentRecord, findMissingEvidence } from "../../projections/consent.ts";
 import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
 import type { Contacts } from "../../projections/contact.ts";

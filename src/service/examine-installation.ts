@@ -5,7 +5,7 @@ import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
 import { askWitness, cosignedPosition } from "../log/cosigning.ts";
 import { readMasterKey } from "../vault/master-key.ts";
 import { isoTime, systemClock } from "../platform/clock.ts";
-import { newestTime } from "../outreach/context.ts";
+import { newestTime } from "../outreach/run-context.ts";
 import type { Config } from "../config/config.ts";
 import { createStopWords } from "../outreach/stop-words.ts";
 import { describeWindow } from "../outreach/send-window.ts";
@@ -14,13 +14,13 @@ import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "./outreach-context.ts";
 import { createSafeFetch, JSON_BODY } from "../networks/safe-fetch.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
-import { connectNetworks } from "./networks.ts";
+import { connectNetworks } from "./connect-networks.ts";
 import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { refuseLostLog } from "../privacy/secrets-binding.ts";
-import { locateLog } from "../privacy/log-place.ts";
+import { locateLog } from "../privacy/locate-log.ts";
 import { openLog, openStoredLog } from "../privacy/open-log.ts";
-import { finding, type Finding } from "./finding.ts";
-import { countFreeTexts, warnOfTexts } from "../delivery/free-texts.ts";
+import { finding, type Finding } from "./examination-finding.ts";
+import { countFreeTexts, warnOfTexts } from "../delivery/free-message-allowance.ts";
 import type { Logger } from "../platform/logger.ts";
 import { openReachlog } from "./open-reachlog.ts";
 import { listPartNames } from "../config/optional-parts.ts";
@@ -128,7 +128,8 @@ async function checkClock(config: Config): Promise<string> {
   const { now, skewMs } = context.logClock;
   const newest = newestTime(projector);
   const apartMs = skewMs(newest);
-  // If both clocks agree and the newest event is ahead of them, an instance with a wrong clock recorded it.
+  // If this process's clock agrees with the log's clock, and the newest event is ahead of both, an instance with a
+  // wrong clock recorded the event.
   const isAhead = newest !== undefined && isSkewed(Date.parse(newest) - now()) && Date.parse(newest) > now();
   if (isAhead)
     throw new Error(`the newest event was recorded at ${newest}, and this clock shows ${isoTime(now())}: ${HEAL}`);

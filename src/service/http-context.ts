@@ -1,10 +1,10 @@
 import { listChannels } from "../../projections/deliveries.ts";
 import { usedAt } from "../../projections/quota.ts";
-import { createUsedStates } from "../account/link.ts";
+import { createUsedStates } from "../account/link-account.ts";
 import { isOfThisMachineOnly } from "../config/http.ts";
 import { createConsole } from "../console/render-console.ts";
 import type { ConsoleSettings } from "../console/page-context.ts";
-import type { HttpContext } from "../http/context.ts";
+import type { HttpContext } from "../http/http-context.ts";
 import { createClientAddress } from "../http/access/client-address.ts";
 import { createNotices } from "../http/server/form-routes.ts";
 import { createAuthorizationCookie } from "../http/access/encrypted-cookie.ts";
@@ -20,7 +20,7 @@ import { listHolders } from "../log/lease.ts";
 import { cosignedPosition } from "../log/cosigning.ts";
 import { describeClockFault } from "../log/log-clock.ts";
 import { createLogVerifier } from "../log/verifier.ts";
-import { newestTime, quotaNow } from "../outreach/context.ts";
+import { newestTime, quotaNow } from "../outreach/run-context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
 import { createVisitorSketch } from "../privacy/visitor-sketch.ts";
@@ -28,7 +28,7 @@ import { VERSION } from "../platform/version.ts";
 import { createPageMoments } from "../projector/page-moments.ts";
 import { createPastStates } from "../projector/past-states.ts";
 import type { Projector } from "../projector/projector.ts";
-import type { Account } from "../account/link.ts";
+import type { Account } from "../account/link-account.ts";
 import { withSource } from "../config/tokens.ts";
 import { consoleSettings } from "./shown-configuration.ts";
 import type { Authentication } from "../http/access/bearer-tokens.ts";
@@ -129,7 +129,7 @@ function shownSettings(context: ServedLog, { delivery, authentication }: ServedP
   const { config, hashesOf } = context;
   return consoleSettings(config, delivery, {
     hashesOf,
-    rulesWith: async (template) => toOutreachRules(context, template),
+    commonRules: async () => toOutreachRules(context),
     wantsToken: () => authentication.guardsConsole,
     tokens: () => withSource(authentication.list(), config.http),
   });

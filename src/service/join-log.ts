@@ -7,7 +7,7 @@ import { openSignedHeads } from "../log/signed-heads.ts";
 import { listConfiguredChannels } from "../config/optional-parts.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import type { Logger } from "../platform/logger.ts";
-import { locateLog } from "../privacy/log-place.ts";
+import { locateLog } from "../privacy/locate-log.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { openReachlog, type ReachlogOverrides, type UnfoldedLog } from "./open-reachlog.ts";
 import { ownInstance } from "./shown-configuration.ts";

@@ -47,7 +47,7 @@ export interface Membership extends AsyncDisposable {
   readonly saves: () => boolean;
 }
 
-/** Options of a service that opens the log it serves. */
+/** Options of a service that opens its log and joins the other instances of that log. */
 export interface Joining<Member extends Membership> {
   /** Name under which a service owns a log in a file, for messages; undefined if several may use the log. */
   readonly owner: string | undefined;

@@ -1,8 +1,8 @@
-import { watchFreeTexts } from "../delivery/free-texts.ts";
+import { watchFreeTexts } from "../delivery/free-message-allowance.ts";
 import { readFile } from "node:fs/promises";
 import type { DataOf, EventType, Recorded } from "../../events/catalog.ts";
 import type { ProjectionName } from "../../projections/all.ts";
-import type { Account } from "../account/link.ts";
+import type { Account } from "../account/link-account.ts";
 import type { Config } from "../config/config.ts";
 import { createDelivery } from "../delivery/wait-for-outcome.ts";
 import { updateSubscriptions } from "../delivery/webhook-subscriptions.ts";
@@ -21,7 +21,7 @@ import { HARMLESS, ROLES } from "../log/lease.ts";
 import { type LogWatch, watchLog } from "../log/log-watchdog.ts";
 import type { SignalStream } from "../networks/network.ts";
 import { startClient } from "../networks/safe-fetch.ts";
-import { RUN_STATES } from "../outreach/context.ts";
+import { RUN_STATES } from "../outreach/run-context.ts";
 import { followSignals } from "../outreach/signals/follow-network-stream.ts";
 import { createRunner, type Runner } from "../outreach/start-run.ts";
 import { decodeUtf8 } from "../platform/decode-utf8.ts";
@@ -34,7 +34,7 @@ import { missingPlaceholders } from "../template/template.ts";
 import { deriveKey } from "../vault/derive-keys.ts";
 import { createHttpContext } from "./http-context.ts";
 import { openToServe, type ServiceOptions, type ServingContext } from "./join-log.ts";
-import { connectNetworks } from "./networks.ts";
+import { connectNetworks } from "./connect-networks.ts";
 import { openStoredLog } from "../privacy/open-log.ts";
 import { openAccount, outreachContext } from "./outreach-context.ts";
 

@@ -24,7 +24,7 @@ export interface SecretDatabase extends SecretRows, NotesAndClaims, AsyncDisposa
    * argument `rows`: any other call may wait for its end.
    */
   transact<Result>(work: (rows: SecretChanges) => Promise<Result>): Promise<Result>;
-  /** Reads the whole set of secrets, as of one moment. */
+  /** Reads all secrets, as of the same moment. */
   contents(): Promise<SecretContents>;
   /**
    * Stores the content of another place, all or nothing, and binds it to a log. Of two copies of one set, the one with

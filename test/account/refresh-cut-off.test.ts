@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { unlinkAccount } from "../../src/account/link.ts";
+import { unlinkAccount } from "../../src/account/link-account.ts";
 import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";

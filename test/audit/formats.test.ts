@@ -6,7 +6,7 @@ import { EXPORT_FORMATS, type Format } from "../../src/log/export-formats.ts";
 import { csvRecord, readGuarded } from "../../src/log/export-formats/csv.ts";
 import type { StoredEvent } from "../../src/log/export-formats/format.ts";
 import { name, newEvent } from "./events.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const CASES = countCases(1_000);
 const NAMES = Object.keys(EXPORT_FORMATS) as Format[];

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
 import { audit } from "../../src/commands/audit.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { capture, type Captured } from "../harness/capture.ts";
+import { capture, type Captured } from "../harness/capture-command.ts";
 import { openCommands } from "../harness/memory/commands.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 

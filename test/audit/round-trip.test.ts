@@ -5,11 +5,11 @@ import fc from "fast-check";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exportLog } from "../../src/commands/audit/export.ts";
-import { importLog } from "../../src/commands/audit/import.ts";
-import { capture } from "../harness/capture.ts";
+import { exportLog } from "../../src/commands/audit/export-log.ts";
+import { importLog } from "../../src/commands/audit/import-log.ts";
+import { capture } from "../harness/capture-command.ts";
 import { name, newEvent } from "./events.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 /**
  * Number of random histories, few because each creates two logs; formats.test.ts tests single lines in a thousand runs.

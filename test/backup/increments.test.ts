@@ -29,11 +29,11 @@ import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { signChain, signHead } from "../../src/log/signed-checkpoint.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { capture, type Captured, withLog } from "../harness/capture.ts";
+import { capture, type Captured, withLog } from "../harness/capture-command.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 import { contacts, forget } from "../harness/memory/operation-commands.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 

@@ -11,7 +11,7 @@ import { contacts, forget, recipients, stats } from "../harness/memory/operation
 import { loadConfig } from "../../src/config/config.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
-import { capture, type Captured } from "../harness/capture.ts";
+import { capture, type Captured } from "../harness/capture-command.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";

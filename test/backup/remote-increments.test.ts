@@ -12,11 +12,11 @@ import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { type Config, loadConfig } from "../../src/config/config.ts";
 import { openSegmentStorage } from "../../src/networks/s3/segment-storage.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { capture, type Captured, withLog } from "../harness/capture.ts";
+import { capture, type Captured, withLog } from "../harness/capture-command.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 import { contacts, forget } from "../harness/memory/operation-commands.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 
 type Env = Record<string, string>;
 

@@ -1,7 +1,7 @@
 /** Program that appends clicks which are pending on all three channels. Arguments: FILE, clicks. */
 import { openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
-import { CLICK_CHANNELS } from "../../events/channel.ts";
+import { CLICK_CHANNELS } from "../../events/channel-names.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { CLICK } from "./click.ts";

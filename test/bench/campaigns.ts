@@ -6,7 +6,7 @@ import { decideTurn, type OutreachRules, type OutreachState } from "../../src/ou
 import { rulesForCampaign } from "../../src/outreach/run-rules.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { RULES } from "../harness/memory/outreach.ts";
-import { costOf, describeCosts, type Cost } from "./cost.ts";
+import { costOf, describeCosts, type Cost } from "./processor-cost.ts";
 import { campaignName } from "./mixed-campaigns.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { toPerson } from "./mixed-outreach.ts";

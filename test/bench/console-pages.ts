@@ -11,7 +11,7 @@ import {
   timeWithChildren,
 } from "eventstore-lite/bench";
 import { codec, type Event } from "../../events/catalog.ts";
-import { onCopyOf } from "./copied.ts";
+import { onCopyOf } from "./log-copy.ts";
 import { campaignName } from "./mixed-campaigns.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { startService } from "./server.ts";

@@ -1,7 +1,7 @@
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { backlogLog } from "./backlog-logs.ts";
-import { onCopyOf } from "./copied.ts";
-import { pendingOf } from "./pending.ts";
+import { onCopyOf } from "./log-copy.ts";
+import { pendingOf } from "./pending-dispatches.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks } from "./sinks-process.ts";

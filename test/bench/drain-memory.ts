@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { atMostMore, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { backlogLog } from "./backlog-logs.ts";
-import { onCopyOf } from "./copied.ts";
-import { largestMib } from "./memory.ts";
+import { onCopyOf } from "./log-copy.ts";
+import { largestMib } from "./resident-memory.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks } from "./sinks-process.ts";
 

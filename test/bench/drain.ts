@@ -5,9 +5,9 @@ import { outputOf, atLeast, atMost, compare, interleave, roundsOf, type Bar, typ
 import { codec, type Event } from "../../events/catalog.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { backlogLog } from "./backlog-logs.ts";
-import { onCopyOf } from "./copied.ts";
+import { onCopyOf } from "./log-copy.ts";
 import { deliveryTimeOf, describeTimes, timeOfEach, type DeliveryTime } from "./delivery-time.ts";
-import { settled } from "./pending.ts";
+import { settled } from "./pending-dispatches.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 

@@ -7,7 +7,10 @@ import { RUN_MESSAGES, toPerson } from "./mixed-outreach.ts";
 /** Number of rounds for each run of a campaign, so that a log of two million events has 800 of them. */
 const ROUNDS_A_RUN = 50;
 
-/** Distance of the first recipients of two campaigns: less than a campaign has, so that many get several messages. */
+/**
+ * Offset, in recipients, between the first recipients of two consecutive campaigns: smaller than the number of a
+ * campaign's recipients, so that many recipients get several messages.
+ */
 const APART = 200;
 
 /** Audience of every second campaign that is no follow-up: recipients with one of these values. */

@@ -1,4 +1,4 @@
-import type { ClickChannel } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel-names.ts";
 import type { OutcomeType } from "../../events/dispatch-rules.ts";
 import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitor-estimate.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";

@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { CHANNELS, deliver, type Channel } from "./outbox-delivery.ts";
 import { takeClicks, type Click } from "./outbox-intake.ts";
 
-// The used part of their interfaces; the packages are installed only for the comparison.
+// The parts of the packages' interfaces that are used here; the packages are installed only for the comparison.
 interface Connection {
   readonly path: string;
   readonly maxRetriesPerRequest: null;

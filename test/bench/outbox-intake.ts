@@ -1,7 +1,7 @@
 /** Intake of the compared outboxes: the service's route in fastify, on Node. */
 import { createRequire } from "node:module";
 
-// The used part of its interface; the package is installed only for the comparison.
+// The part of fastify's interface that is used here; the package is installed only for the comparison.
 interface Reply {
   code(status: number): void;
 }

@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { CHANNELS, deliver, type Channel } from "./outbox-delivery.ts";
 import { takeClicks, type Click } from "./outbox-intake.ts";
 
-// The used part of its interface; the package is installed only for the comparison.
+// The part of better-sqlite3's interface that is used here; the package is installed only for the comparison.
 interface Statement {
   run(...values: unknown[]): { readonly lastInsertRowid: number | bigint };
   all(...values: unknown[]): unknown[];

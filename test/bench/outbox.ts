@@ -12,9 +12,9 @@ import {
   type Row,
 } from "eventstore-lite/bench";
 import { STAMPED_CLICK } from "./click.ts";
-import { largestMib } from "./memory.ts";
+import { largestMib } from "./resident-memory.ts";
 import { alone, installBullMq, installSqliteOutbox, type Contender, type Peer } from "./outbox-peers.ts";
-import { settled } from "./pending.ts";
+import { settled } from "./pending-dispatches.ts";
 import { postSome, postSteadily } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";

@@ -3,7 +3,7 @@ import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-l
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldLog } from "../harness/fold-log.ts";
-import { costOf, describeCosts, ratesOf } from "./cost.ts";
+import { costOf, describeCosts, ratesOf } from "./processor-cost.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
 /** Events a second in a replay of one small projection and of all projections. */

@@ -6,8 +6,8 @@ import { openExistingLog } from "../../src/commands/shared/log-session.ts";
 import { foldInWorker } from "../../src/service/fold-in-worker.ts";
 import { rebuild } from "../../src/log/rebuild.ts";
 import { foldLog } from "../harness/fold-log.ts";
-import { onCopyOf } from "./copied.ts";
-import { costOf, describeCosts, ratesOf } from "./cost.ts";
+import { onCopyOf } from "./log-copy.ts";
+import { costOf, describeCosts, ratesOf } from "./processor-cost.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
 /** Columns of an event that a fold reads in addition to its JSON. */

@@ -37,7 +37,7 @@ export function startWithout(part: "encryption" | "metrics" | "traces" | "tree",
  * preload costs some percent of processor time.
  */
 export function startUnchanged(log: string): Promise<Server> {
-  return startPreloaded(["unchanged.ts"], log);
+  return startPreloaded(["preload-unchanged.ts"], log);
 }
 
 /** Service process that measures the stalls of its own event loop. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { ClickChannel } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel-names.ts";
 import { startServer, type Server } from "./server.ts";
 
 /** Settings of the service that direct the requests to all networks to one address. */
@@ -44,7 +44,7 @@ export interface Sinks extends AsyncDisposable {
 
 /** Starts the sinks, stand-ins for the networks that delay each answer by `delayMs`. */
 export async function startSinks(directory: string, delayMs = 0): Promise<Sinks> {
-  const command = [process.execPath, join(import.meta.dirname, "sinks.ts"), String(delayMs)];
+  const command = [process.execPath, join(import.meta.dirname, "network-sinks.ts"), String(delayMs)];
   const server: Server = await startServer(command, directory, {});
   const ask = async (command: string): Promise<Told> => {
     const answer = await fetch(`${server.url}/control/${command}`, { signal: AbortSignal.timeout(WAIT_MS_MAX) });

@@ -4,7 +4,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { atMostInAll, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
-import { onCopyOf } from "./copied.ts";
+import { onCopyOf } from "./log-copy.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { postSteadily } from "./post-clicks.ts";
 import { startWatched, type WatchedServer } from "./server.ts";

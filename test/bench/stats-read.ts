@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { outputOf, atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
-import { onCopyOf } from "./copied.ts";
+import { onCopyOf } from "./log-copy.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { postSteadily } from "./post-clicks.ts";
 import { startService, type Server } from "./server.ts";

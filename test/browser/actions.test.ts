@@ -6,7 +6,7 @@ import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { documentedPath } from "../fuzz/document.ts";
 import { overhangOf, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { operatorOf, type Operator } from "../harness/operator.ts";
 import {
   authorize,
@@ -116,7 +116,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       does: "sign in",
       address: "/",
       act: async ({ operator }) => {
-        // The browser logs an answer of 401 as its own error.
+        // The browser itself reports an answer of 401 as an error of the page.
         expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
         await operator.fill("Token", TOKEN);
         await operator.press("Sign in");
@@ -563,7 +563,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
 
   test("every page of the console has an action", () => {
     const pages = describeEndpoints().filter(
-      // The page to opt out is none of the console's; it has tests of its own.
+      // The opt-out page is not part of the console; it has its own tests.
       ({ method, answers, path }) =>
         method === "GET" && answers[200]?.mediaType === "text/html" && !path.startsWith("/o/"),
     );

@@ -373,7 +373,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await operator.sees("Imports 1 person; 1 of them with consent, 1 without its date or source.");
     expect(await dialog.getByRole("alert").count()).toBe(0);
 
-    // The same after a choice: the preview before it stays, and can be repeated.
+    // After a choice too, the preview before the choice stays, and the choice can be repeated.
     await page.context().setOffline(true);
     await dialog.getByLabel("basis", { exact: true }).selectOption("do not import");
     await dialog.getByRole("alert").filter({ hasText: "The service did not answer" }).waitFor();

@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
 import { OPT_OUT_WORDS } from "../../src/http/features/opt-out-words.ts";
-import { addPeople } from "../faults/people.ts";
+import { addPeople } from "../faults/sandbox-people.ts";
 import { overhangOf, violationsInSchemes } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { authorize, BEARER, exported, openInstallation } from "../harness/process.ts";

@@ -11,9 +11,9 @@ import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { audit, clicks, contacts, forget, stats } from "../harness/memory/operation-commands.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { capture, type Captured, withLog } from "../harness/capture.ts";
+import { capture, type Captured, withLog } from "../harness/capture-command.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");

@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { createStates } from "../../projections/states.ts";
-import { foldToMoment } from "../../src/commands/shared/moment.ts";
+import { foldToMoment } from "../../src/commands/shared/as-of-option.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { histories } from "../projections/history.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const CASES = { numRuns: countCases(1_000) };
 

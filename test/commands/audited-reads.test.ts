@@ -8,10 +8,10 @@ import { isRunnable, runCommand } from "../../src/commands/shared/command.ts";
 import { loadReachlog } from "../../src/commands/shared/root-command.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
-import { capture, NO_TERMINAL } from "../harness/capture.ts";
+import { capture, NO_TERMINAL } from "../harness/capture-command.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
-import { snapshotOf } from "../projector/rebuilding.ts";
+import { snapshotOf } from "../projector/rebuild-log.ts";
 
 const reachlog = await loadReachlog();
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { bashScript, describeCommands, fishScript, zshScript } from "../../src/commands/completion.ts";
 import { loadReachlog, runCommandLine } from "../../src/commands/shared/root-command.ts";
-import { NO_TERMINAL } from "../harness/capture.ts";
+import { NO_TERMINAL } from "../harness/capture-command.ts";
 
 const reachlog = await loadReachlog();
 

@@ -9,7 +9,7 @@ import { unlock } from "../../src/vault/master-key.ts";
 import { key } from "../../src/commands/key.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
-import { locateLog } from "../../src/privacy/log-place.ts";
+import { locateLog } from "../../src/privacy/locate-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { recipients } from "../harness/memory/operation-commands.ts";

@@ -5,7 +5,13 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import { deliveries as projection } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import { drainInWords } from "../../src/delivery/backlog.ts";
-import { calculateLag, type Measured, readOldestPending, readRequested, readTail } from "../../src/delivery/lag.ts";
+import {
+  calculateLag,
+  type Measured,
+  readOldestPending,
+  readRequested,
+  readTail,
+} from "../../src/delivery/channel-lag.ts";
 import { formatDuration } from "../../src/platform/counts-and-lists.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";

@@ -11,7 +11,7 @@ import { deriveKey } from "../../src/vault/derive-keys.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
-import { capture } from "../harness/capture.ts";
+import { capture } from "../harness/capture-command.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import {

@@ -8,8 +8,8 @@ import { makeId } from "../../src/platform/clock.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 import { replay } from "../../src/commands/replay.ts";
 import type { Rebuilt } from "../../src/log/rebuild.ts";
-import { open, rebuildAll, servedLog, snapshotOf, spoil, storedTexts, truth } from "../projector/rebuilding.ts";
-import { capture } from "../harness/capture.ts";
+import { open, rebuildAll, servedLog, snapshotOf, spoil, storedTexts, truth } from "../projector/rebuild-log.ts";
+import { capture } from "../harness/capture-command.ts";
 
 /** Options of a rebuild that interrupt it once it has folded `position`. */
 function interruptedAt(position: number) {

@@ -14,10 +14,10 @@ import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { keysIn } from "../../src/privacy/key-store.ts";
-import { locateLog } from "../../src/privacy/log-place.ts";
+import { locateLog } from "../../src/privacy/locate-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
 import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
-import { capture, type Captured, withLog } from "../harness/capture.ts";
+import { capture, type Captured, withLog } from "../harness/capture-command.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 import { contacts, forget, recipients } from "../harness/memory/operation-commands.ts";
@@ -151,7 +151,7 @@ describe.each([
       const { changes } = await keysOf(env);
       await putKeys(env, older);
       for (const id of ["104", "105", "106"]) await append(env, STREAMS.outreach, imported(id, `u${id}`));
-      // The backup's keys have no higher count of changes, so they do not replace these.
+      // The backup's keys have no higher count of changes, so they do not replace the present keys.
       expect((await keysOf(env)).changes).toBeGreaterThanOrEqual(changes);
       await engine.loseLog(env);
       expect(await refusal(run(env, restoreCommand, tuesday))).toMatchObject({

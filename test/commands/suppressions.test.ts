@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
 import { suppressions } from "../../src/commands/recipients/suppressions.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
-import { capture } from "../harness/capture.ts";
+import { capture } from "../harness/capture-command.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 

@@ -140,7 +140,7 @@ test("quota counts in the time zone of then, and over 24 hours after it changed"
     "the 24 hours before, because the time zone was changed to Pacific/Kiritimati: 3 of 2 used, 0 left, " +
       `more at ${secondBack} (`,
   );
-  // Long after the change the calendar day counts again.
+  // Long after the change of the time zone, the messages of the calendar day count again.
   expect(await shown()).toMatchObject({ timezone: "Pacific/Kiritimati", counted: "day", used: 0 });
 });
 

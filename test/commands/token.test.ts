@@ -6,7 +6,7 @@ import { token } from "../harness/memory/operation-commands.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";
-import { capture, type Captured } from "../harness/capture.ts";
+import { capture, type Captured } from "../harness/capture-command.ts";
 
 let directory: ReturnType<typeof temporaryFolder>;
 let file: string;

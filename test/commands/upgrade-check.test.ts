@@ -8,7 +8,7 @@ import { openSqliteStore, type NewEvent } from "eventstore-lite";
 import { createSegmentFolder } from "eventstore-lite/segments";
 import { upgradeCheck } from "../../src/commands/upgrade-check.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
-import { capture } from "../harness/capture.ts";
+import { capture } from "../harness/capture-command.ts";
 import { openCommands } from "../harness/memory/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 import { addedOf } from "../harness/memory/new-events.ts";

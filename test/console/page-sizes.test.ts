@@ -1,9 +1,9 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { quarterAt } from "../../projections/quarters.ts";
-import { noClicks } from "../../projections/suspected.ts";
+import { quarterAt } from "../../projections/quarter-hours.ts";
+import { noClicks } from "../../projections/suspected-clicks.ts";
 import { DAY_MS } from "../../projections/time.ts";
-import { noMessages } from "../../projections/messages-by-quarter.ts";
+import { noMessages } from "../../projections/messages-by-quarter-hour.ts";
 import { PAGES } from "../../src/console/document.tsx";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createMixedLife } from "../harness/memory/mixed-life.ts";
@@ -42,7 +42,7 @@ test("no page is larger than 200 KB with a large log in its lists and charts", a
     }
   }
   expect([...sizes].filter(([, bytes]) => bytes > PAGE_BYTES_MAX)).toEqual([]);
-  // Control: these pages hold much.
+  // Control: these pages have much content.
   for (const path of ["/?range=90d", "/activity?show=everything"])
     expect(sizes.get(path)).toBeGreaterThan(PAGE_BYTES_MAX / 4);
 });

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { PEOPLE_SHOWN } from "../../src/console/pages/people.tsx";
-import { oddIn } from "../harness/page.ts";
+import { oddIn } from "../harness/unexpected-html.ts";
 import { ask, INSTANCE, openApp, TOKEN } from "../harness/memory/app.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
 import { clickOf } from "../harness/memory/new-events.ts";

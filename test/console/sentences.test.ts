@@ -1,9 +1,9 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { describeEvent } from "../../src/history/words.ts";
+import { describeEvent } from "../../src/history/event-sentences.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
-import { oddIn } from "../harness/page.ts";
+import { oddIn } from "../harness/unexpected-html.ts";
 import { click, openConsole, pageAt, person, textsAt } from "./pages.ts";
 
 const ADA = { id: "1001", username: "ada" };

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import { createAnnounce } from "../../src/delivery/suspension.ts";
 import type { Logger } from "../../src/platform/logger.ts";
 import { newLogFile } from "../harness/memory/log.ts";

@@ -1,6 +1,7 @@
 /**
- * Counts recognised machines and people mistaken for machines in lists of user agents, one a line: `bun
- * test/delivery/count-bots.ts [PEOPLE MACHINES]`. The two files are counted in addition to the lists in this project.
+ * Counts recognised bots, and people mistaken for bots, in this project's lists of user agents. Usage: `bun
+ * test/delivery/count-bots.ts [PEOPLE MACHINES]`; the two optional files have one user agent per line and are counted
+ * too.
  */
 import { readFileSync } from "node:fs";
 import crawlers from "crawler-user-agents";

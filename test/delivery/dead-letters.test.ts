@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import { isFinal, isOutcome } from "../../events/dispatch-rules.ts";
-import { positionsOf } from "../../events/sources.ts";
+import { positionsOf } from "../../events/position-ranges.ts";
 import { deliveries, findChannel } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import { decideLetter, discardLetters, listAllLetters } from "../../src/delivery/dead-letters.ts";

@@ -5,10 +5,10 @@ import { openSqliteStore } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
 import { deliveries, isSettled, type Deliveries, pendingOf } from "../../projections/deliveries.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import { eventually, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
 /** fast-check generator of the course of a dispatch: the number of failed attempts, then its end. */

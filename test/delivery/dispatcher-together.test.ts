@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
-import { EVENT_REQUESTS_MAX } from "../../src/delivery/recorder.ts";
+import { EVENT_REQUESTS_MAX } from "../../src/delivery/outcome-recorder.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import {
   DELIVERED,

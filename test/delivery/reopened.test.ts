@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite/testing";
 import { deliveries } from "../../projections/deliveries.ts";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import type { NewEvent, EventLog } from "../../src/log/event-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";

@@ -1,13 +1,13 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { Channel } from "../../src/networks/network.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE, type FakeChannel } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
 import { fakeTime, type FakeTime } from "../harness/memory/fake-time.ts";
 import { newLogFile } from "../harness/memory/log.ts";
-import { createReach } from "../harness/memory/reach.ts";
+import { createReach } from "../harness/memory/log-access.ts";
 
 /**
  * Time until another instance takes over from one that hangs: the duration of its lease plus the others' polling

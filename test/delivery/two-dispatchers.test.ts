@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { findChannel, pendingOf } from "../../projections/deliveries.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
@@ -9,15 +9,15 @@ import type { Channel } from "../../src/networks/network.ts";
 import { fakeTime } from "../harness/memory/fake-time.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
-import { createReach, type Reach } from "../harness/memory/reach.ts";
+import { createReach, type Reach } from "../harness/memory/log-access.ts";
 import { auditLog, auditOrder, auditRequests, auditTruth } from "./model/audit.ts";
 import { createRandom } from "../harness/random.ts";
-import { isWhole } from "../harness/is-whole.ts";
-import type { Kind } from "./model/fates.ts";
+import { isWhole } from "../harness/case-count.ts";
+import type { Kind } from "./model/network-answers.ts";
 import { clickOf, logOf, resumeAll, subscribed, textOf } from "./model/history.ts";
 import { createNetwork, type Life, type Network } from "./model/network.ts";
 import { HOUR_MS, MINUTE_MS, SUBSCRIPTIONS } from "./model/steps.ts";
-import { createOrderWatch, isFinal, outcomesOf } from "./model/watch.ts";
+import { createOrderWatch, isFinal, outcomesOf } from "./model/check-requests.ts";
 
 /**
  * Random histories of a round. Rounds repeat, because claims are seldom in doubt and one round rarely has enough of
@@ -134,7 +134,7 @@ async function live(channel: ChannelName, { seed, kind, digestAfterMs, steps }: 
   let stuck: string | undefined;
   let named = 0;
 
-  /** Returns an instance's channel, which fails all sends of the stuck stream. */
+  /** Returns an instance's channel, which answers every send of the stream `stuck` with a 503. */
   const channelOf = (life: Life): Channel => {
     const inner = network.channel(life, "credential");
     return {

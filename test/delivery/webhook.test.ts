@@ -17,7 +17,7 @@ import {
 import { eventually, NOTIFY, openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
 import { fakeTime } from "../harness/memory/fake-time.ts";
 import { newLogFile } from "../harness/memory/log.ts";
-import { createReach } from "../harness/memory/reach.ts";
+import { createReach } from "../harness/memory/log-access.ts";
 
 const subscribed = (...types: EventType[]): NewEvent => ({
   type: "WebhookSubscribed",

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import type { EventType, Recorded } from "../../events/catalog.ts";
-import type { WebhookChannel } from "../../events/channel.ts";
+import type { WebhookChannel } from "../../events/channel-names.ts";
 import { findChannel, listChannels } from "../../projections/deliveries.ts";
 import { findLetters } from "../../src/delivery/dead-letters.ts";
 import { readDispatches, toDispatchJson } from "../../src/delivery/list-dispatches.ts";

@@ -118,7 +118,7 @@ describe("the refusal of an event with", () => {
 });
 
 describe("an event with two schema changes", () => {
-  // Version 1: { name }. Version 2 split it. Version 3 added the language.
+  // Version 1 has the member `name`. Version 2 has `first` and `last` instead. Version 3 adds `language`.
   const Greeted = defineEvent(
     "Greeted",
     Type.Object(

@@ -3,10 +3,10 @@ import { existsSync, readdirSync } from "node:fs";
 import { newDatabase } from "eventstore-lite/testing";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import type { OpenedLog } from "../../src/privacy/open-log.ts";
-import { withLog } from "../harness/capture.ts";
+import { withLog } from "../harness/capture-command.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { ended, openInstallation, type Installation } from "../harness/process.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 
 const KILLS = isWhole ? 200 : 20;
 /** Clicks before each kill; every second one has an idempotency key. */

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { BEARER, openInstallation, until, type Installation, stop } from "../harness/process.ts";
-import { click, startLoad } from "./load.ts";
-import { expectWhole, lossesOf } from "./whole.ts";
+import { click, startLoad } from "./click-load.ts";
+import { expectWhole, lossesOf } from "./expect-whole-log.ts";
 
 const BACKUPS = 10;
 

@@ -6,7 +6,7 @@ import { startPostgres } from "eventstore-lite/testing";
 import { signalChat } from "../../sandbox/x/activity.ts";
 import { deliver } from "../../sandbox/x/messages.ts";
 import type { DirectMessage } from "../../sandbox/x/state.ts";
-import { createPick } from "../outreach/model/clockwork.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
 import {
   authorize,
   BEARER,
@@ -18,7 +18,7 @@ import {
   type Installation,
   type Running,
 } from "../harness/process.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import {
   DAY_MS,
   expectAgreement,
@@ -31,11 +31,11 @@ import {
   type Reaction,
   type TrialBooks,
   type TrialCampaign,
-} from "./campaign-books.ts";
-import { idle } from "./days.ts";
+} from "./trial-campaigns.ts";
+import { idle } from "./intents-per-day.ts";
 import { createFakeClock, fakeClock, type FakeClock } from "./fake-clock.ts";
-import { libfaketime } from "./tools.ts";
-import { expectWhole } from "./whole.ts";
+import { libfaketime } from "./required-tools.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /** Days that the trial lasts, by the clock of the service, the sandbox and the log's server. */
 const DAYS = 60;
@@ -138,12 +138,13 @@ test.skipIf(libfaketime === undefined).each(["in a file", "on PostgreSQL"])(
   },
 );
 
-/** Has the log on a new server that has the same wrong clock as the service. */
+/** Moves the log to a new server that has the same wrong clock as the service. */
 async function moveToServer(world: Installation, stack: AsyncDisposableStack): Promise<FakeClock> {
   const folder = mkdtempSync(join(tmpdir(), "reachlog-clock-"));
   stack.defer(() => rmSync(folder, { recursive: true }));
   const clock = createFakeClock(join(folder, "faketime"));
-  // The times of the server's files stay real, because a log by whose files it was moved counts as restored.
+  // The server sees the real times of its files. They identify the place of a log, so wrong ones that move with the
+  // clock would make the log look restored.
   const server = stack.use(await startPostgres({ environment: { ...clock.env, NO_FAKE_STAT: "1" } }));
   Object.assign(world.env, clock.env, { DATABASE_URL: await server.newDatabase(), REACHLOG_KEY: "07".repeat(32) });
   return clock;

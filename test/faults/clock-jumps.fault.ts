@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { authorize, openInstallation, stop, until, type Running, type Installation } from "../harness/process.ts";
-import { expectDaysKept, idle } from "./days.ts";
+import { expectDaysKept, idle } from "./intents-per-day.ts";
 import { fakeClock } from "./fake-clock.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { libfaketime } from "./tools.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { libfaketime } from "./required-tools.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const LIMIT = 6;

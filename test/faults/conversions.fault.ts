@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { startPostgres } from "eventstore-lite/testing";
 import type { Recorded } from "../../events/catalog.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";
 import { BEARER, exported, kill, openInstallation, stop, until } from "../harness/process.ts";
-import { expectWhole } from "./whole.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 const CALLERS = 32;
 const COUNT = isWhole ? 10_000 : 600;

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
-import { ended } from "./delivery-ended.ts";
-import { NO_DIGESTS, openLives } from "./delivery-lives.ts";
+import { ended } from "./settled-dispatches.ts";
+import { NO_DIGESTS, openLives } from "./killed-services.ts";
 import { createLoad } from "./delivery-load.ts";
 import { NETWORK_ROWS, settingsWith } from "./delivery-networks.ts";
-import { startPickyMeta } from "./delivery-picky.ts";
+import { startPickyMeta } from "./rejecting-meta-proxy.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
 import { count } from "./delivery-verdict.ts";
-import { libfaketime } from "./tools.ts";
-import { expectWhole } from "./whole.ts";
+import { libfaketime } from "./required-tools.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 const CLICKS = 200;
 const BAD_EVERY = 40;

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { until, stop } from "../harness/process.ts";
 import type { FaultRow } from "./delivery-faults.ts";
-import { NO_DIGESTS, openLives, untilSettled, type Lives } from "./delivery-lives.ts";
+import { NO_DIGESTS, openLives, untilSettled, type Lives } from "./killed-services.ts";
 import { createLoad, type NamedLoad } from "./delivery-load.ts";
 import { changeCredential, otherThan, settingsFor, settingsWith, type NetworkRow } from "./delivery-networks.ts";
 import { judge, type Verdict } from "./delivery-verdict.ts";

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { ended } from "./delivery-ended.ts";
+import { ended } from "./settled-dispatches.ts";
 import { createGate } from "./delivery-gate.ts";
-import { openLives, untilSettled, type Lives } from "./delivery-lives.ts";
+import { openLives, untilSettled, type Lives } from "./killed-services.ts";
 import { createLoad } from "./delivery-load.ts";
 import { arrivalsAt, NETWORK_ROWS, settingsWith, type NetworkRow } from "./delivery-networks.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
 import type { DispatchRecord } from "./delivery-records.ts";
 import { count } from "./delivery-verdict.ts";
-import { libfaketime } from "./tools.ts";
-import { expectWhole } from "./whole.ts";
+import { libfaketime } from "./required-tools.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /** Number of cases that run at once; they mostly wait for the network's pause to end. */
 const LANES = 4;

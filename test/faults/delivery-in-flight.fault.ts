@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { WINDOW_MAX } from "../../src/delivery/rate-limiter.ts";
-import { UNRECORDED_MAX } from "../../src/delivery/recorder.ts";
-import { ended } from "./delivery-ended.ts";
-import { NO_DIGESTS, openLives } from "./delivery-lives.ts";
+import { UNRECORDED_MAX } from "../../src/delivery/outcome-recorder.ts";
+import { ended } from "./settled-dispatches.ts";
+import { NO_DIGESTS, openLives } from "./killed-services.ts";
 import { createLoad } from "./delivery-load.ts";
 import { DOUBLING_ROWS, settingsWith } from "./delivery-networks.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
 import { count } from "./delivery-verdict.ts";
-import { libfaketime } from "./tools.ts";
-import { expectWhole } from "./whole.ts";
+import { libfaketime } from "./required-tools.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /** Maximum number of messages that one kill can repeat: those in flight, and those answered but not recorded. */
 const REPEATED_MAX = WINDOW_MAX + UNRECORDED_MAX;

@@ -4,11 +4,12 @@ import { FAULT_ROWS } from "./delivery-faults.ts";
 import { createGate } from "./delivery-gate.ts";
 import { NETWORK_ROWS } from "./delivery-networks.ts";
 import type { Verdict } from "./delivery-verdict.ts";
-import { isWhole } from "../harness/is-whole.ts";
-import { libfaketime } from "./tools.ts";
+import { isWhole } from "../harness/case-count.ts";
+import { libfaketime } from "./required-tools.ts";
 
 /**
- * Number of cases that run at once. They mostly wait, and more would slow the services, whose timers run in fast time.
+ * Number of cases that run at once. Most of their time they wait. More cases would slow down the services, whose clocks
+ * run faster than real time.
  */
 const LANES = 4;
 

@@ -1,4 +1,4 @@
-import type { ClickChannel } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel-names.ts";
 import type { Network } from "../../sandbox/network.ts";
 import type { Recorded } from "../../sandbox/recorded.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";

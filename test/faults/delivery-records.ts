@@ -1,6 +1,6 @@
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import { exported, type Installation } from "../harness/process.ts";
-import type { Kill } from "./delivery-lives.ts";
+import type { Kill } from "./killed-services.ts";
 import type { NetworkRow } from "./delivery-networks.ts";
 
 /** Event as `audit export` writes it. */

@@ -1,5 +1,5 @@
 import type { FaultRow } from "./delivery-faults.ts";
-import type { Lives } from "./delivery-lives.ts";
+import type { Lives } from "./killed-services.ts";
 import { arrivalsAt, otherThan, type NetworkRow } from "./delivery-networks.ts";
 import type { Logged, DispatchRecord } from "./delivery-records.ts";
 

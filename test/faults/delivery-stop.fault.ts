@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { BEARER, openInstallation, until, type Running, type Installation, stop } from "../harness/process.ts";
-import { click } from "./load.ts";
+import { click } from "./click-load.ts";
 import { countArrivals, rowOf, unlimit } from "./delivery-networks.ts";
 
 const STOPS = process.env["FAULTS_WHOLE"] === "1" ? 40 : 8;

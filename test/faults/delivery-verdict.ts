@@ -1,6 +1,6 @@
 import type { Folded } from "../../events/catalog.ts";
 import { deliveries, pendingOf, type ChannelState, type Deliveries } from "../../projections/deliveries.ts";
-import { arrivedByName, type Lives } from "./delivery-lives.ts";
+import { arrivedByName, type Lives } from "./killed-services.ts";
 import type { NetworkRow } from "./delivery-networks.ts";
 import { faultsOfDispatch, faultsOfEndings, faultsOfStop } from "./delivery-rules.ts";
 import type { FaultRow } from "./delivery-faults.ts";
@@ -20,7 +20,7 @@ export interface Counts {
    * over all kills.
    */
   readonly cutOff: number;
-  /** Dispatches without an ending. */
+  /** Number of dispatches without a final outcome. */
   readonly lost: number;
 }
 

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import type { Snapshot } from "eventstore-lite";
 import type { Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
-import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { unpackState } from "../../src/projector/snapshots.ts";
-import { filePlace } from "../../src/privacy/log-place.ts";
+import { filePlace } from "../../src/privacy/locate-log.ts";
 import { openLogAt } from "../../src/privacy/open-log.ts";
 import {
   authorize,
@@ -18,8 +18,8 @@ import {
   stop,
   kill,
 } from "../harness/process.ts";
-import { click } from "./load.ts";
-import { addPeople } from "./people.ts";
+import { click } from "./click-load.ts";
+import { addPeople } from "./sandbox-people.ts";
 
 test("a service's history folds to the same bytes from the start and from every snapshot", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 50 } });
@@ -99,7 +99,8 @@ async function liveThrough(world: Installation): Promise<void> {
   await idle(service);
   faults.add({ network: "x", kind: "reset_before", path: "/messages", count: 1 });
   await service.post("/social/run", undefined, { prefer: "wait=300" });
-  // This waits first, because a click that is due for a retry would stay pending once the channel is suspended.
+  // Waits for the deliveries first, because a click that is due for a retry would stay pending once the channel is
+  // suspended.
   await settled(service);
 
   faults.add({ network: "slack", kind: "channel_archived", count: 1 });

@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BEARER, openInstallation, until, type Running, stop } from "../harness/process.ts";
-import { click, startLoad } from "./load.ts";
+import { click, startLoad } from "./click-load.ts";
 import { NO_CHANNELS } from "./no-channels.ts";
-import { has, isRoot } from "./tools.ts";
-import { expectWhole, lossesOf } from "./whole.ts";
+import { has, isRoot } from "./required-tools.ts";
+import { expectWhole, lossesOf } from "./expect-whole-log.ts";
 
 const EXIT_LOG_FAILED = 70;
 

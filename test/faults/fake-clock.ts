@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Installation } from "../harness/process.ts";
-import { libfaketime } from "./tools.ts";
+import { libfaketime } from "./required-tools.ts";
 
 /** A wall clock of some processes, separate from ours. The sandbox keeps the real time. */
 export interface FakeClock {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beginPostgresEpoch, openDatabase } from "eventstore-lite/postgres";
 import { startPostgres, type PostgresServer } from "eventstore-lite/testing";
 import { authorize, BEARER, exported, kill, openInstallation, stop, type Installation } from "../harness/process.ts";
-import { addPeople, arrivals } from "./people.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
 import { installedPostgres } from "./server-pair.ts";
 
 /** Daily limit of messages. There are twice as many recipients, so that half of them are left for the next day. */
@@ -88,7 +88,8 @@ test("a restore is refused while a service runs and accepted once it is killed",
     expect([refused.code, refused.err]).toEqual([EXIT_BUSY, expect.stringContaining(`the service at ${service.url}`)]);
   }
   await kill(service);
-  // The operator removes the vault of the dead service next to its empty log. That the service is dead is detected.
+  // The operator removes the vault of the killed service, whose log has no events. The restore must detect that this
+  // service is dead.
   const database = openDatabase({ url: world.env["DATABASE_URL"], connections: 1, name: "test" });
   await database.run((sql) => sql`DROP SCHEMA reachlog_vault CASCADE`);
   await database.close();

@@ -5,7 +5,7 @@ import { audit } from "../../src/commands/audit.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { toExitCode } from "../../src/commands/shared/exit-code.ts";
 import { replay } from "../../src/commands/replay.ts";
-import { capture } from "../harness/capture.ts";
+import { capture } from "../harness/capture-command.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
 import { forget } from "../harness/memory/operation-commands.ts";
 

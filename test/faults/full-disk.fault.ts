@@ -2,12 +2,12 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { authorize, BEARER, exported, openInstallation, until, type Running, stop } from "../harness/process.ts";
-import { click, startLoad } from "./load.ts";
-import { addPeople, arrivals } from "./people.ts";
+import { click, startLoad } from "./click-load.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
 import { NO_CHANNELS } from "./no-channels.ts";
 import { mountSmallDisk } from "./small-disk.ts";
-import { isRoot } from "./tools.ts";
-import { lossesOf } from "./whole.ts";
+import { isRoot } from "./required-tools.ts";
+import { lossesOf } from "./expect-whole-log.ts";
 
 const DISK_MIB = 8;
 

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { BARE, TROUBLED, WHOLE } from "../fuzz/deployments.ts";
 import { fuzz } from "../fuzz/fuzz.ts";
-import { expectSound } from "../fuzz/sound.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { expectSound } from "../fuzz/expect-sound.ts";
+import { isWhole } from "../harness/case-count.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 console.log(`fuzz: FUZZ_SEED=${seed} makes the same requests again`);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { addPeople, arrivals } from "./people.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
 import {
   authorize,
   exported,

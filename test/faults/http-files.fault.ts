@@ -2,8 +2,8 @@ import { readdirSync } from "node:fs";
 import { expect, test } from "bun:test";
 import { openTarget } from "../http/attacks/target.ts";
 import { until } from "../harness/process.ts";
-import { click } from "./load.ts";
-import { has, run } from "./tools.ts";
+import { click } from "./click-load.ts";
+import { has, run } from "./required-tools.ts";
 
 /** Number of idle connections: more than a service with so few file descriptors can accept. */
 const IDLERS = 100;
@@ -15,7 +15,7 @@ const DESCRIPTORS_LEFT = 40;
  */
 const RECOVERY_MS_MAX = 60_000;
 
-/** Time that a client waits for a service that may not accept its connection. */
+/** Time in ms that a client waits for a service that may be unable to accept connections. */
 const PATIENCE_MS = 1_000;
 
 test.skipIf(!has("prlimit"))(
@@ -39,7 +39,8 @@ test.skipIf(!has("prlimit"))(
       if (answer === undefined) refused += 1;
       return answer?.status ?? 0;
     };
-    // A new request may be accepted before the last idle connections.
+    // A new request may be accepted before the last idle connections, which then use up the file descriptors again. So
+    // five successes are required.
     for (let served = 0; served < 5; served++) await until(post, (status) => status === 202, RECOVERY_MS_MAX);
     const recoveredMs = performance.now() - startedAt;
     for (const idler of idlers) idler[Symbol.dispose]();

@@ -93,7 +93,7 @@ const slow: Attack = {
     let slowestMs = 0;
     while (!over.signal.aborted) {
       const startedAt = performance.now();
-      // This asks for a page other than the health, which is answered even under overload.
+      // Requests a page other than the health check, which is answered even under overload.
       const answer = await service.get("/openapi.json");
       served.push(answer.status);
       await answer.arrayBuffer();

@@ -3,7 +3,7 @@ import { testAttacks, type Attack } from "../http/attacks/attack.ts";
 import { JSON_TYPE } from "../http/wire/bytes.ts";
 import { openConnection, type Connection } from "../http/wire/connection.ts";
 import { exported, openInstallation, until, stop } from "../harness/process.ts";
-import { startLoad } from "./load.ts";
+import { startLoad } from "./click-load.ts";
 
 const STOPS = 3;
 const SHUTDOWN_SECONDS = 10;

@@ -8,12 +8,12 @@ import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import type { OpenedLog } from "../../src/privacy/open-log.ts";
-import { capture, withLog } from "../harness/capture.ts";
+import { capture, withLog } from "../harness/capture-command.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { openInstallation } from "../harness/process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 import { mountFailingDisk, mountSmallDisk } from "./small-disk.ts";
-import { has, isRoot } from "./tools.ts";
+import { has, isRoot } from "./required-tools.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 const DAY_MS = 86_400_000;
@@ -258,8 +258,8 @@ test.skipIf(!isRoot || !has("xfs_io"))(
     const place = inFile(folder);
     expect(await run(place, restoreCommand, all)).toMatchObject({ code: 0 });
     console.log(`power cuts of backups ${2 * CUTS}: ${during} during one; unsynced files ${2 * CUTS}: lost ${gone}`);
-    // On a slow machine, the kernel may write an unsynced file to the disk by itself before the power cut, so not every
-    // one is lost.
+    // Each power cut affects one unsynced file. On a slow machine, the kernel may write such a file to the disk before
+    // the power cut, so that not every one is lost.
     expect(gone).toBeGreaterThan(1.9 * CUTS);
     expect(during).toBeGreaterThan(CUTS / 4);
   },

@@ -11,10 +11,10 @@ import {
   type Installation,
   type Running,
 } from "../harness/process.ts";
-import { expectDaysKept, idle } from "./days.ts";
+import { expectDaysKept, idle } from "./intents-per-day.ts";
 import { createFakeClock, type FakeClock } from "./fake-clock.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { libfaketime } from "./tools.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { libfaketime } from "./required-tools.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { startPostgres, startProxy, type Proxy } from "eventstore-lite/testing";
 import { BEARER, exported, until, type Running } from "../harness/process.ts";
-import { createPick } from "../outreach/model/clockwork.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
 import { rowOf } from "./delivery-networks.ts";
 import { openInstances, secondsSince, untilReady } from "./instances.ts";
 import { lossesAmong, shownLosses, startNamedClicks, UNHARMED } from "./instances-load.ts";
-import { click } from "./load.ts";
-import { isWhole } from "../harness/is-whole.ts";
-import { expectWhole } from "./whole.ts";
+import { click } from "./click-load.ts";
+import { isWhole } from "../harness/case-count.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 const CUTS = isWhole ? 500 : 60;
 const CLICKS = { callers: 6, pauseMs: 5 };

@@ -4,7 +4,7 @@ import { rowOf } from "./delivery-networks.ts";
 import { openInstances, secondsSince, untilReady } from "./instances.ts";
 import { lossesAmong, shownLosses, startNamedClicks, UNHARMED } from "./instances-load.ts";
 import { installedPostgres, openPair } from "./server-pair.ts";
-import { expectWhole } from "./whole.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 const CLICKS = { callers: 4, pauseMs: 20 };
 const ROWS = [rowOf("meta")];

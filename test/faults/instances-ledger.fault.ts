@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startProxy, type Proxy, type Verdict, startPostgres, type PostgresServer } from "eventstore-lite/testing";
 import { authorize, BEARER, exported, until, type Running } from "../harness/process.ts";
-import { createPick } from "../outreach/model/clockwork.ts";
-import { attemptsOf } from "./attempts.ts";
-import { expectDaysKept } from "./days.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
+import { attemptsOf } from "./recorded-attempts.ts";
+import { expectDaysKept } from "./intents-per-day.ts";
 import { countArrivals, rowOf } from "./delivery-networks.ts";
 import { recordsOf } from "./delivery-records.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
@@ -15,11 +15,11 @@ import { createFakeClock, type FakeClock } from "./fake-clock.ts";
 import { follow } from "./follower.ts";
 import { healthOf, openInstances, secondsSince, untilHandedOver, untilReady, type Instances } from "./instances.ts";
 import { lossesAmong, shownLosses, startNamedClicks, UNHARMED, type NamedClicks } from "./instances-load.ts";
-import { addPeople, arrivals } from "./people.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
 import { startTriggers, type Triggers } from "./run-triggers.ts";
-import { isWhole } from "../harness/is-whole.ts";
-import { libfaketime } from "./tools.ts";
-import { expectWhole } from "./whole.ts";
+import { isWhole } from "../harness/case-count.ts";
+import { libfaketime } from "./required-tools.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /** How many minutes there are faults of instances, clocks, network and server. Each kind occurs at least once. */
 const MINUTES = Number(process.env["FAULT_MINUTES"] ?? (isWhole ? 12 : 0.5));

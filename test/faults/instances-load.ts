@@ -1,7 +1,7 @@
 import { BEARER } from "../harness/process.ts";
 import type { Logged } from "./delivery-records.ts";
 import type { Instances } from "./instances.ts";
-import { click } from "./load.ts";
+import { click } from "./click-load.ts";
 
 /** Named clicks posted to the living instances, with their answers. Disposing it ends the load immediately. */
 export interface NamedClicks extends Disposable {

@@ -6,11 +6,11 @@ import { loadKeyFile } from "../../src/vault/master-key.ts";
 import { unlock } from "../../src/vault/master-key.ts";
 import { openVault } from "../../src/vault/vault.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { locateLog } from "../../src/privacy/log-place.ts";
+import { locateLog } from "../../src/privacy/locate-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
-import { has } from "./tools.ts";
+import { has } from "./required-tools.ts";
 
 /** The system calls through which a rotation writes everything that it leaves on disk. */
 const CALLS = "fsync,fdatasync,rename,unlink,link,pwrite64";

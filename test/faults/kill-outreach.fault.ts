@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { createPick } from "../outreach/model/clockwork.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
 import { authorize, openInstallation, until, type Running, type Installation, stop, kill } from "../harness/process.ts";
-import { attemptsOf } from "./attempts.ts";
-import { expectDaysKept, idle } from "./days.ts";
-import { arrivals } from "./people.ts";
-import { isWhole } from "../harness/is-whole.ts";
-import { expectWhole } from "./whole.ts";
+import { attemptsOf } from "./recorded-attempts.ts";
+import { expectDaysKept, idle } from "./intents-per-day.ts";
+import { arrivals } from "./sandbox-people.ts";
+import { isWhole } from "../harness/case-count.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /** Number of rounds. Each has two kills; the first is between X's acceptance of a message and our record of it. */
 const ROUNDS = isWhole ? 25 : 10;

@@ -1,19 +1,19 @@
 import { expect, test } from "bun:test";
 import { openInstallation, until, type Running, stop } from "../harness/process.ts";
-import { startLoad } from "./load.ts";
-import { isWhole } from "../harness/is-whole.ts";
-import { expectWhole, lossesOf } from "./whole.ts";
+import { startLoad } from "./click-load.ts";
+import { isWhole } from "../harness/case-count.ts";
+import { expectWhole, lossesOf } from "./expect-whole-log.ts";
 
 const KILLS = isWhole ? 100 : 30;
 const CONNECTIONS = 8;
 
 /**
- * Maximum time in ms from the moment when the service listens to its kill. Most kills come during the first batches,
+ * Maximum time in ms from the service's start to listen until it is killed. Most kills come during the first batches,
  * some under full load.
  */
 const LIFE_MS_MAX = 800;
 
-/** One of so many kills comes during a start, after which the next start must cope with what is left. */
+/** Number of kills of which one comes during a start. The next start must cope with what the killed start left. */
 const KILL_DURING_START_EVERY = 10;
 const START_MS_MAX = 400;
 

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { histories } from "../outreach/model/history.ts";
 import { createLogs } from "../outreach/model/logs.ts";
 import { createTally } from "../outreach/model/tally.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 
 /**
  * Number of random histories: enough to find a defect that shows in one of a thousand, or of two hundred in a short

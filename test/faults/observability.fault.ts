@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { BEARER, openInstallation } from "../harness/process.ts";
-import { has, run } from "./tools.ts";
+import { has, run } from "./required-tools.ts";
 
 const folder = join(import.meta.dirname, "../../deploy/observability");
 const hasPromtool = has("promtool");

@@ -9,9 +9,9 @@ import {
   type Running,
   type Installation,
 } from "../harness/process.ts";
-import { click, startLoad } from "./load.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { lossesOf } from "./whole.ts";
+import { click, startLoad } from "./click-load.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { lossesOf } from "./expect-whole-log.ts";
 
 const STARTS = 20;
 const EXIT_OWNED = 75;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createPick } from "../outreach/model/clockwork.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
 import {
   authorize,
   exported,
@@ -10,11 +10,11 @@ import {
   type Running,
 } from "../harness/process.ts";
 import { newDatabase } from "eventstore-lite/testing";
-import { isWhole } from "../harness/is-whole.ts";
-import { idle } from "./days.ts";
+import { isWhole } from "../harness/case-count.ts";
+import { idle } from "./intents-per-day.ts";
 import { expireLeases } from "./instances.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /** Number of recipients. X makes the run wait before some of them, who then opt out. */
 const PEOPLE = isWhole ? 60 : 10;
@@ -26,16 +26,19 @@ const ROUNDS = isWhole ? [1, 2, 3, 4] : [1];
 /** Seconds until X accepts a message again after a 429. */
 const WINDOW_S = 6;
 
-/** Latest moment of the kill after the button was pressed, in ms: before, during and after its answer. */
+/** Latest moment of the kill after the button was pressed, in ms: mostly before or during its answer. */
 const KILL_MS_MAX = 25;
+
+/** Latest moment of every other kill after the answer, in ms: while the run still waits for X. */
+const KILL_AFTER_ANSWER_MS_MAX = 400;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
 test.each(["in a file", "on PostgreSQL"].flatMap((place) => ROUNDS.map((round) => [place, round] as const)))(
   "a recipient who opts out on their page gets no message, after kill -9 too, in a log %s, round %i",
-  async (place) => {
+  async (place, round) => {
     console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
-    const pick = createPick(SEED);
+    const pick = createPick(SEED + round);
     await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 10_000 } });
     Object.assign(world.env, { PUBLIC_URL: "http://localhost:0", MESSAGE_TEMPLATE: "Hi {{name}}: {{optout}}" });
     if (place === "on PostgreSQL")
@@ -43,8 +46,8 @@ test.each(["in a file", "on PostgreSQL"].flatMap((place) => ROUNDS.map((round) =
     await addPeople(world, PEOPLE);
     let service = await world.serve();
     await authorize(service, world.sandbox);
-    const counts = { answered: 0, unanswered: 0, recorded: 0 };
-    for (const number of WAITING) {
+    const counts = { after_answer: 0, before_answer: 0, recorded: 0, during_run: 0 };
+    for (const [nth, number] of WAITING.entries()) {
       const id = String(7_000_000_000 + number);
       world.sandbox.faults.add({
         network: "x",
@@ -58,11 +61,15 @@ test.each(["in a file", "on PostgreSQL"].flatMap((place) => ROUNDS.map((round) =
         async () => codeOf(world, id),
         (found) => found !== undefined,
       );
-      const killing = Bun.sleep(pick(KILL_MS_MAX)).then(() => kill(service));
-      const isAnswered = await press(service, code!);
-      await killing;
+      const waitsForAnswer = (nth + round) % 2 === 0;
+      const pressing = press(service, code!);
+      if (waitsForAnswer) expect(await pressing).toBe(true);
+      await Bun.sleep(pick(waitsForAnswer ? KILL_AFTER_ANSWER_MS_MAX : KILL_MS_MAX));
+      await kill(service);
+      const isAnswered = await pressing;
       if (place === "on PostgreSQL") await expireLeases(world.env["DATABASE_URL"]!);
-      counts[isAnswered ? "answered" : "unanswered"]++;
+      counts[isAnswered ? "after_answer" : "before_answer"]++;
+      if (await isRunUnfinished(world)) counts.during_run++;
       const isRecorded = (await suppressions(world)).includes(id);
       if (isRecorded) counts.recorded++;
       if (isAnswered) expect(isRecorded).toBe(true);
@@ -77,6 +84,8 @@ test.each(["in a file", "on PostgreSQL"].flatMap((place) => ROUNDS.map((round) =
     console.log(
       `kills around an opt-out ${place} ${WAITING.length}: ${JSON.stringify(counts)}, arrived ${arrivals(world).people} of ${PEOPLE}`,
     );
+    expect(counts.after_answer).toBeGreaterThanOrEqual(Math.floor(WAITING.length / 2));
+    expect(counts.during_run).toBe(WAITING.length);
     expect((await suppressions(world)).toSorted()).toEqual(ids.toSorted());
     for (const id of ids) expect(world.sandbox.x.accepted.has(id)).toBe(false);
     expect(arrivals(world)).toEqual({ people: PEOPLE - ids.length, mostToOne: 1 });
@@ -100,6 +109,13 @@ async function codeOf(world: Installation, id: string): Promise<string | undefin
   const messages = (await exported(world)).filter(({ type }) => type === "DirectMessageAttempted");
   const { data } = messages.findLast(({ data }) => (data["recipient"] as { id: string }).id === id) ?? {};
   return data?.["opt_out_code"] as string | undefined;
+}
+
+/** True if the log's newest run has no end. */
+async function isRunUnfinished(world: Installation): Promise<boolean> {
+  const types = (await exported(world)).map(({ type }) => type);
+  const ends = ["RunFinished", "RunAbandoned"].map((type) => types.lastIndexOf(type));
+  return types.lastIndexOf("RunStarted") > Math.max(...ends);
 }
 
 /** Returns the ids of the recipients that the log holds as suppressed by their page, once for each event. */

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { authorize, openInstallation, until, type Running } from "../harness/process.ts";
-import { attemptsOf } from "./attempts.ts";
-import { idle } from "./days.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { attemptsOf } from "./recorded-attempts.ts";
+import { idle } from "./intents-per-day.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 const LIMIT = 100;
 

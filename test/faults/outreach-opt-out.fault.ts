@@ -3,11 +3,11 @@ import { makeId } from "../../src/platform/clock.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
-import { createPick } from "../outreach/model/clockwork.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
 import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
-import { idle } from "./days.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { idle } from "./intents-per-day.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /** Seconds until X accepts a message again after a 429: longer than a command takes on a busy machine. */
 const WINDOW_S = 8;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { FaultKind } from "../../sandbox/faults.ts";
-import { createPick } from "../outreach/model/clockwork.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
 import {
   authorize,
   exported,
@@ -10,8 +10,8 @@ import {
   type Installation,
   kill,
 } from "../harness/process.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 const KILLS = 8;
 

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import type { Fault } from "../../sandbox/faults.ts";
 import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
-import { attemptsOf } from "./attempts.ts";
-import { idle } from "./days.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { attemptsOf } from "./recorded-attempts.ts";
+import { idle } from "./intents-per-day.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 const PEOPLE = 12;
 

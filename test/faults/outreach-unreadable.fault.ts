@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import type { FaultKind } from "../../sandbox/faults.ts";
 import { authorize, openInstallation, until, type Running } from "../harness/process.ts";
-import { attemptsOf } from "./attempts.ts";
-import { idle } from "./days.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { attemptsOf } from "./recorded-attempts.ts";
+import { idle } from "./intents-per-day.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /** Faults of X when the service reads the conversation; `timeout_before` would only take longer. */
 const UNREADABLE: readonly FaultKind[] = ["500", "502_html", "invalid_json", "cut_body", "reset_before", "redirect"];

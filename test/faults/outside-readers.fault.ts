@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openInstallation, until, stop } from "../harness/process.ts";
-import { startLoad } from "./load.ts";
-import { has, run } from "./tools.ts";
-import { expectWhole, lossesOf } from "./whole.ts";
+import { startLoad } from "./click-load.ts";
+import { has, run } from "./required-tools.ts";
+import { expectWhole, lossesOf } from "./expect-whole-log.ts";
 
 /** Number of reads by each outside program while clicks arrive. */
 const READS = 15;

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startPostgres } from "eventstore-lite/testing";
 import { BEARER, ended, openInstallation, stop, until } from "../harness/process.ts";
-import { click } from "./load.ts";
-import { has } from "./tools.ts";
-import { lossesOf } from "./whole.ts";
+import { click } from "./click-load.ts";
+import { has } from "./required-tools.ts";
+import { lossesOf } from "./expect-whole-log.ts";
 
 const EXIT_UNAVAILABLE = 75;
 const EXIT_CONFIG = 78;

@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BEARER, openInstallation, until, stop } from "../harness/process.ts";
-import { click, startLoad } from "./load.ts";
+import { click, startLoad } from "./click-load.ts";
 import { mountFailingDisk } from "./small-disk.ts";
-import { has, isRoot } from "./tools.ts";
-import { lossesOf } from "./whole.ts";
+import { has, isRoot } from "./required-tools.ts";
+import { lossesOf } from "./expect-whole-log.ts";
 
 /** Exit code "The log failed: start again", as README and `serve --help` document it. */
 const EXIT_LOG_FAILED = 70;

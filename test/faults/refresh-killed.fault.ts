@@ -9,7 +9,7 @@ import {
   stop,
   kill,
 } from "../harness/process.ts";
-import { PAST_LIFE_MS, slowTokens } from "../process/way-to-x.ts";
+import { PAST_LIFE_MS, slowTokens } from "../process/x-proxy.ts";
 
 /** Selects the next token request at X for a fault. */
 const TOKEN_REQUEST = { network: "x", path: "/oauth2/token", count: 1 } as const;

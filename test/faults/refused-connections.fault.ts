@@ -3,11 +3,11 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { openDatabase } from "eventstore-lite/postgres";
 import { startPostgres, type PostgresServer } from "eventstore-lite/testing";
 import { authorize, BEARER, openInstallation, stop, TOKEN, until, type Running } from "../harness/process.ts";
-import { formTokenIn, oneOfEach, type OneRequest } from "../http/one-of-each.ts";
+import { formTokenIn, oneOfEach, type OneRequest } from "../http/request-each-endpoint.ts";
 import { secondsSince } from "./instances.ts";
-import { click } from "./load.ts";
+import { click } from "./click-load.ts";
 import { installedPostgres } from "./server-pair.ts";
-import { expectWhole, lossesOf } from "./whole.ts";
+import { expectWhole, lossesOf } from "./expect-whole-log.ts";
 
 /** Folders with the programs of the tested PostgreSQL servers: npm's, and Debian's if it is installed. */
 const SERVERS: Readonly<Record<string, string | undefined>> = {
@@ -190,8 +190,8 @@ async function requestsTo(service: Running): Promise<readonly OneRequest[]> {
 const IN_DOUBT = "urn:reachlog:problem:log-in-doubt";
 
 /**
- * Collects a service's answers: their number by status, those that no fault excuses, and the ids of acknowledged
- * clicks.
+ * Collects a service's answers: their number by status, those that the injected faults do not explain, and the ids of
+ * acknowledged clicks.
  */
 function createAnswers(service: Running) {
   const statuses = new Map<number, number>();

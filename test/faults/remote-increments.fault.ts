@@ -5,11 +5,11 @@ import { backup } from "../../src/commands/backup.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { playHistory, type Tally } from "../backup/remote-model/history.ts";
-import { capture, withLog } from "../harness/capture.ts";
+import { capture, withLog } from "../harness/capture-command.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { ended, openInstallation } from "../harness/process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 
 const BACKUPS = isWhole ? 200 : 24;
 const PROCESSES = 2;

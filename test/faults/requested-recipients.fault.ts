@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { authorize, BEARER, exported, kill, openInstallation, until, type Installation } from "../harness/process.ts";
-import { createPick } from "../outreach/model/clockwork.ts";
-import { idle } from "./days.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
+import { idle } from "./intents-per-day.ts";
 import { expireLeases } from "./instances.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /**
  * Number of triggers, each for one recipient: half of them at the same time without a run, the others at the same time
@@ -33,6 +33,8 @@ const PLACES = ["in a file", "on PostgreSQL"] as const;
 interface Answered {
   readonly status: number;
   readonly name: string;
+  /** URN of the problem, if the request was refused. */
+  readonly type?: string;
   readonly run_id?: string;
   readonly joined?: boolean;
   readonly recipients?: readonly { readonly expected: string; readonly reason?: string }[];
@@ -109,7 +111,9 @@ test.each(PLACES)(`${TRIGGERS} triggers at once for named recipients lose none, 
   await idle(service!);
 
   const answers = [...idleFirst, ...during];
-  const statuses = Map.groupBy(answers, ({ status, joined }) => (joined === true ? "joined" : status));
+  const statuses = Map.groupBy(answers, ({ status, joined, type = "" }) =>
+    joined === true ? "joined" : `${status} ${type.replace("urn:reachlog:problem:", "")}`.trim(),
+  );
   const counts = Object.fromEntries([...statuses].map(([status, { length }]) => [status, length]));
   const ended = await outcomes(world);
   const reasons = Map.groupBy(ended.values(), (reason) => reason);

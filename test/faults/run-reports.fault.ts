@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
-import { createPick } from "../outreach/model/clockwork.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { authorize, BEARER, exported, until } from "../harness/process.ts";
-import { idle } from "./days.ts";
+import { idle } from "./intents-per-day.ts";
 import { arrivalsAt, rowOf } from "./delivery-networks.ts";
 import { expireLeases, healthOf, openInstances, untilReady, type Instances } from "./instances.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 const INSTANCES = 3;
 const KILLS = Number(process.env["FAULT_KILLS"] ?? (isWhole ? 200 : 6));

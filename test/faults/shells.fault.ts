@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { describeCommands } from "../../src/commands/completion.ts";
 import { loadReachlog } from "../../src/commands/shared/root-command.ts";
 import { openInstallation, until } from "../harness/process.ts";
-import { has, run } from "./tools.ts";
+import { has, run } from "./required-tools.ts";
 
 const reachlog = await loadReachlog();
 

@@ -13,11 +13,11 @@ import {
   type Installation,
   type Running,
 } from "../harness/process.ts";
-import { isWhole } from "../harness/is-whole.ts";
-import { createPick } from "../outreach/model/clockwork.ts";
-import { idle } from "./days.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { isWhole } from "../harness/case-count.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
+import { idle } from "./intents-per-day.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /** Number of recipients. Every fourth writes a stop word while a run sends. */
 const PEOPLE = isWhole ? 60 : 24;

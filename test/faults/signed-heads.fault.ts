@@ -9,12 +9,12 @@ import { openStoredLog } from "../../src/privacy/open-log.ts";
 import { BEARER, kill, openInstallation, stop, until, type Installation, type Running } from "../harness/process.ts";
 import { healthOf, openInstances, untilReady } from "./instances.ts";
 import { startNamedClicks } from "./instances-load.ts";
-import { startLoad } from "./load.ts";
-import { isWhole } from "../harness/is-whole.ts";
-import { expectWhole, lossesOf } from "./whole.ts";
+import { startLoad } from "./click-load.ts";
+import { isWhole } from "../harness/case-count.ts";
+import { expectWhole, lossesOf } from "./expect-whole-log.ts";
 import { openWitness, readPublicKey } from "./witness-process.ts";
 
-const FLAGS = ["--preload", join(import.meta.dirname, "sign-often.ts")];
+const FLAGS = ["--preload", join(import.meta.dirname, "frequent-head-signing.ts")];
 
 /** Signed head of the log, and the pid of the process that signed it. */
 interface Signed {
@@ -22,7 +22,7 @@ interface Signed {
   readonly note: string;
 }
 
-/** Reads the heads that services signed, from a file in the world's folder. */
+/** Reads the heads that services signed, from a file in the installation's folder. */
 function openHeads(world: Installation) {
   const file = join(world.directory, "signed-heads");
   appendFileSync(file, "");

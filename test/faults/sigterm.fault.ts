@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { exported, openInstallation, until, stop } from "../harness/process.ts";
-import { startLoad } from "./load.ts";
-import { expectWhole } from "./whole.ts";
+import { startLoad } from "./click-load.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 const STOPS = 5;
 const CONNECTIONS = 64;

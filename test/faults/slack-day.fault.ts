@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { slackHours } from "../delivery/slack-hours.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 
 const HOURS = isWhole ? 24 : 1;
 test(`a chat limited to a message a second receives ${HOURS} h of five clicks a second`, async () => {

@@ -8,9 +8,9 @@ import {
   type Installation,
   stop,
 } from "../harness/process.ts";
-import { idle } from "./days.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { idle } from "./intents-per-day.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 const PEOPLE = 6;
 

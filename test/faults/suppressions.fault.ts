@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { addPeople } from "./people.ts";
-import { isWhole } from "../harness/is-whole.ts";
-import { idle } from "./days.ts";
+import { addPeople } from "./sandbox-people.ts";
+import { isWhole } from "../harness/case-count.ts";
+import { idle } from "./intents-per-day.ts";
 import {
   authorize,
   BEARER,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { authorize, exported, openInstallation, stop, type Running, type Installation } from "../harness/process.ts";
 import { fakeClock } from "./fake-clock.ts";
-import { libfaketime } from "./tools.ts";
+import { libfaketime } from "./required-tools.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

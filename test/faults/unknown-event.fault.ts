@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { openSqliteStore, type NewEvent } from "eventstore-lite";
 import { BEARER, openInstallation, type Installation, stop } from "../harness/process.ts";
-import { click } from "./load.ts";
+import { click } from "./click-load.ts";
 
 const CLICKS = 5;
 const EXIT_CONFIG = 78;

@@ -14,7 +14,7 @@ import {
   type Installation,
   type Running,
 } from "../harness/process.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
 const PROGRAM = join(import.meta.dirname, "../process/programs/moved-clock.ts");

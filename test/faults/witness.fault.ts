@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
 import { CLICK } from "../harness/click.ts";
 import { openInstallation, stop, until, type Running } from "../harness/process.ts";
-import { startLoad } from "./load.ts";
-import { expectWhole, lossesOf } from "./whole.ts";
+import { startLoad } from "./click-load.ts";
+import { expectWhole, lossesOf } from "./expect-whole-log.ts";
 import { openWitness, readPublicKey } from "./witness-process.ts";
 
-const FLAGS = ["--preload", join(import.meta.dirname, "sign-often.ts")];
+const FLAGS = ["--preload", join(import.meta.dirname, "frequent-head-signing.ts")];
 
 /** Number of clicks acknowledged while the witness misbehaves. */
 const CLICKS_EACH = 200;

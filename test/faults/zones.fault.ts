@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { authorize, exported, openInstallation, until, type Running } from "../harness/process.ts";
-import { expectDaysKept, idle } from "./days.ts";
+import { expectDaysKept, idle } from "./intents-per-day.ts";
 import { fakeClock } from "./fake-clock.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { libfaketime } from "./tools.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { libfaketime } from "./required-tools.ts";
 
 const LIMIT = 3;
 

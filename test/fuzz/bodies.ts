@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { misfits } from "./conform.ts";
+import { misfits } from "./match-schema.ts";
 import type { Operation, Schema } from "./document.ts";
 
 /** Body of a fuzz request, and its validity by the OpenAPI document. */

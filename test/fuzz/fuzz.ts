@@ -4,7 +4,7 @@ import { authorize, openInstallation, type Running, type Installation, stop } fr
 import type { Deployment } from "./deployments.ts";
 import { everyOperation, type Operation } from "./document.ts";
 import { requestsTo, type FuzzRequest } from "./requests.ts";
-import { faultsOf } from "./verdict.ts";
+import { faultsOf } from "./answer-faults.ts";
 import { openWire, type Wire } from "./wire.ts";
 
 /** Number of requests in flight at the same time. */
@@ -30,7 +30,7 @@ export interface FuzzReport {
    */
   readonly operations: number;
   readonly seen: ReadonlySet<string>;
-  /** Maximum memory of the service during the requests, in MiB; `startMiB`: its memory before them. */
+  /** Highest memory use of the service during the requests, in MiB; `startMiB`: its memory use before them. */
   readonly peakMiB: number;
   readonly startMiB: number;
   /** Memory of the service some time after the requests, in MiB. */

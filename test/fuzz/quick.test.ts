@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { WHOLE } from "./deployments.ts";
 import { fuzz } from "./fuzz.ts";
-import { expectSound } from "./sound.ts";
+import { expectSound } from "./expect-sound.ts";
 
 const REQUESTS = 1_500;
 

@@ -1,7 +1,7 @@
 /** Accessibility checks: can a page be used with poor sight, without a mouse, and on a phone? */
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
-import { isWhole } from "./is-whole.ts";
+import { isWhole } from "./case-count.ts";
 
 const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
@@ -25,7 +25,7 @@ export async function violationsOf(
   page: Page,
   rules: keyof typeof RULES = "all",
 ): Promise<readonly (readonly [rule: string, element: string | undefined])[]> {
-  // Injected as the browser's own tools are, because the page's policy allows only its own scripts.
+  // The checker is injected as the browser's own tools are, because the page's policy allows only its own scripts.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
   return page.evaluate(async (only) => {
     // Omits passed checks, which would list most of the page several times.
@@ -48,7 +48,10 @@ const SCHEMES = [
   ["light", "all"],
 ] as const;
 
-/** The rules that the page breaks in either color scheme, as {@link violationsOf} returns them. Leaves it light. */
+/**
+ * Returns the rules that the page breaks in either color scheme, as {@link violationsOf} returns them. Leaves the page
+ * in the light scheme.
+ */
 export async function violationsInSchemes(page: Page) {
   const found: (readonly [scheme: string, rule: string, element: string | undefined])[] = [];
   for (const [colorScheme, rules] of SCHEMES) {

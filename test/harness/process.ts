@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { audit } from "../../src/commands/audit.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../sandbox/sandbox.ts";
 import { settingsOf } from "../../sandbox/settings.ts";
-import { capture, type Captured } from "./capture.ts";
+import { capture, type Captured } from "./capture-command.ts";
 import { onRuntime, RUNTIME_ENV } from "./runtime.ts";
 
 /** API token of the test's caller `tester`. */
@@ -164,8 +164,8 @@ const ASKED_MAX = 15_000;
 const PAUSE_MS_MIN = 20;
 
 /**
- * Pause as a multiple of the time that the last call took: while it waits, a test that exports the log each time must
- * not use up the processor.
+ * Pause between two calls of `ask`, as a multiple of the time that the last call took. Otherwise a test whose `ask`
+ * exports the whole log would use up the processor while waiting.
  */
 const PAUSE_SHARE = 2;
 

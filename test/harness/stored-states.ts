@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import { unpackState } from "../../src/projector/snapshots.ts";
 
 /** Decodes the snapshots in a log's file, by name; an encrypted one stays as stored. */

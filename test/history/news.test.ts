@@ -4,11 +4,11 @@ import * as fc from "fast-check";
 import type { DataOf, EventType, Folded } from "../../events/catalog.ts";
 import { news } from "../../projections/news.ts";
 import { fold } from "../../projections/projection.ts";
-import { suspected } from "../../projections/suspected.ts";
+import { suspected } from "../../projections/suspected-clicks.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import { toNews, type NewsLine } from "../../src/history/news.ts";
-import { formatSentence } from "../../src/history/words/sentence.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { formatSentence } from "../../src/history/sentences/sentence.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const DAY = Date.parse("2026-11-26T00:00:00.000Z");
 const SPAN = { start: DAY, end: DAY + DAY_MS };

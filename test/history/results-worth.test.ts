@@ -11,7 +11,7 @@ import { createResults, GROUPINGS } from "../../src/history/results.ts";
 import { shareOut } from "../../src/history/results-worth.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { parseAmount } from "../../src/platform/money.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const LINKS = ["a", "b", "c"];
 const CODES = ["own0", "own1", "own2", "own3"];

@@ -12,7 +12,7 @@ import { findNamed } from "../../src/recipients/resolve-recipient.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";
 import { histories } from "../projections/history.ts";
 import { logInMemory } from "./log-in-memory.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const CASES = { numRuns: countCases(1_000) };
 function readingOf(events: readonly Recorded[], to = events.length): Reading {
@@ -190,7 +190,7 @@ test("the history of a message event has its message and the bounds of its run",
             (!("recipient" in data) && !COURSE.includes(type)) ||
             position === asked.position ||
             ("attempt_id" in data && data.attempt_id === attempt));
-        // The history also contains the delivery of this event to the webhook.
+        // The history of a run or message also contains the delivery of the event that asks for it, to the webhook.
         const delivered = familyOf(events, [asked.id]);
         const family = events
           .filter((event) => belongs(event) || delivered.includes(event.position))

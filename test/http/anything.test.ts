@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { ask, GOOD, openApp, post, slugOf, TOKEN } from "../harness/memory/app.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const world = await openApp({ channels: ["ads", "messaging"], hasTemplate: false });
 afterAll(() => world[Symbol.asyncDispose]());

@@ -1,13 +1,13 @@
 // On the memory harness.
 import { afterAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { feature } from "../../src/http/context.ts";
+import { feature } from "../../src/http/http-context.ts";
 import { jsonBody } from "../../src/http/server/body.ts";
 import { listEndpoints, declare, reply, type Protection } from "../../src/http/server/endpoint.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/server/problem.ts";
 import { documentedPath, everyOperation } from "../fuzz/document.ts";
-import { ACTIONS, READINGS } from "./actions.ts";
+import { ACTIONS, READINGS } from "./added-endpoints.ts";
 import { ask, GOOD, openApp, TOKEN } from "../harness/memory/app.ts";
 
 const ENDPOINTS = describeEndpoints();

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { toRedirectUrl } from "../../src/links/redirect-url.ts";
 import { toTarget } from "../../src/template/short-link.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 
 const PASS = { passQuery: ["utm_*", "gclid"], clickParam: "rl_click", clickId: "0195-id" };
 

@@ -14,7 +14,7 @@ import { startService } from "../../src/service/service.ts";
 import { openEncryptedLog } from "../../src/privacy/encrypted-log.ts";
 import { keysIn } from "../../src/privacy/key-store.ts";
 import { openKeyring } from "../../src/privacy/keyring.ts";
-import { locateLog } from "../../src/privacy/log-place.ts";
+import { locateLog } from "../../src/privacy/locate-log.ts";
 import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { randomId, SILENT, toLogContext } from "../harness/memory/log.ts";

@@ -6,11 +6,11 @@ import { clicks } from "../../projections/clicks.ts";
 import { openExistingLog } from "../../src/commands/shared/log-session.ts";
 import { foldInWorker } from "../../src/service/fold-in-worker.ts";
 import { foldPart, type RebuildOptions, loadPartial, savePartial } from "../../src/log/rebuild.ts";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 import { newLogFile } from "../harness/memory/log.ts";
-import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/rebuilding.ts";
+import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/rebuild-log.ts";
 
 /** Returns options with which a rebuild folds the worker thread's part on a separate connection, as that thread does. */
 function besideOn(file: string): Pick<RebuildOptions, "foldInWorker" | "workerPositionsMin"> {

@@ -19,7 +19,7 @@ import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
 import { newLogFile, newNotes, toLogContext } from "../harness/memory/log.ts";
-import { ALL_ROLES } from "../harness/memory/roles.ts";
+import { ALL_ROLES } from "../harness/memory/fake-roles.ts";
 
 afterEach(() => {
   jest.useRealTimers();
@@ -186,7 +186,8 @@ test("a truncated log is refused with its end and the known number of events", a
   expect(message).toContain("the log ends at position 6");
   expect(message).toContain("knew 9 events");
   expect(message).toContain("--accept-loss");
-  // The checkpoint is not replaced by one of the shorter log either.
+  // The first refusal must not have replaced the known checkpoint by one of the truncated log: a second start is
+  // refused with the same message.
   expect(await refusal(home.run())).toBe(message);
 });
 

@@ -15,12 +15,12 @@ import { isOptional, isReading } from "../../src/platform/operation.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createStandardWebhookChannel } from "../../src/networks/standard-webhook.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { capture, NO_TERMINAL } from "../harness/capture.ts";
+import { capture, NO_TERMINAL } from "../harness/capture-command.ts";
 import { ask, openApp, TOKEN } from "../harness/memory/app.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { safeFetchTo, serve } from "../harness/memory/servers.ts";
-import { snapshotOf } from "../projector/rebuilding.ts";
+import { snapshotOf } from "../projector/rebuild-log.ts";
 import { audit, deliveries, recipients } from "../harness/memory/operation-commands.ts";
 
 /** Codes of personal links in the form that the product issues, one of them without digits. */

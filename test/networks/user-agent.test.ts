@@ -1,10 +1,10 @@
 // On the memory harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import manifest from "../../package.json";
-import { isWebhook } from "../../events/channel.ts";
+import { isWebhook } from "../../events/channel-names.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import type { Dispatch } from "../../src/networks/network.ts";
-import { connectNetworks } from "../../src/service/networks.ts";
+import { connectNetworks } from "../../src/service/connect-networks.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { settingsOf, type Choice } from "../../sandbox/settings.ts";
 import { serve } from "../harness/memory/servers.ts";

@@ -3,13 +3,13 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import { isSkipRecorded } from "../../src/outreach/decide.ts";
-import { outreachState } from "../../src/outreach/context.ts";
+import { outreachState } from "../../src/outreach/run-context.ts";
 import { openSource } from "../../src/outreach/sources/sources.ts";
 import type { RunReport } from "../../src/outreach/execute-run.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { OWN, person, type Answer } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const WORLDS = countCases(150);
 

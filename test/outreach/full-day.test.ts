@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
-import { MINUTE_MS, openDay, WAY_MS, type Day } from "../harness/memory/day.ts";
+import { MINUTE_MS, openDay, WAY_MS, type Day } from "../harness/memory/simulated-day.ts";
 
 /** Times when the sandbox's X accepted messages, ms since the epoch. */
 function arrivals({ x }: Sandbox): number[] {

@@ -4,7 +4,7 @@ import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/pacing-and-retries.ts";
 import { openSource } from "../../src/outreach/sources/sources.ts";
 import { createWishReader } from "../../src/outreach/stop-words.ts";
-import { release } from "../../src/recipients/release.ts";
+import { release } from "../../src/recipients/release-held-recipient.ts";
 import { LOG_ENGINES, METADATA } from "../harness/memory/log.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, openOutreachOn, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { histories } from "./model/history.ts";
 import { createLogs } from "./model/logs.ts";
 import { createTally } from "./model/tally.ts";

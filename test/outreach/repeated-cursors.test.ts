@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { SocialNetwork } from "../../src/networks/network.ts";
-import { EMPTY_PAGES_MAX } from "../../src/outreach/sources/paged.ts";
+import { EMPTY_PAGES_MAX } from "../../src/outreach/sources/paged-source.ts";
 import { openSource } from "../../src/outreach/sources/sources.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { person } from "../harness/memory/social-network.ts";

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import type { ReportFigures } from "../../src/history/words/report.ts";
-import { REPORT_CHARACTERS_MAX, wordReport } from "../../src/history/words/report.ts";
+import type { ReportFigures } from "../../src/history/sentences/report.ts";
+import { REPORT_CHARACTERS_MAX, wordReport } from "../../src/history/sentences/report.ts";
 import { createRunReports } from "../../src/outreach/report/report.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
@@ -51,31 +51,31 @@ test("a report says what came of the newest run, and of the time since the repor
   const first = await ask();
   expect(first.report.split("\n")).toEqual([
     "No run has begun yet.",
-    "Daily quota: 0 of 100 messages used today.",
-    "So far: 0 replies, 0 opt-outs, 0 clicks by people.",
-    "Better variant of the message: not known yet.",
-    "Needs a person: No X account is authorized.",
+    "So far: 0 replies, 0 opt-outs, 0 clicks by people. Needs a person: No X account is authorized.",
+    "",
     "What to do: http://localhost/console/attention",
+    "Daily quota: 0 of 100 messages used today.",
+    "Better variant of the message: not known yet.",
   ]);
   await world.authorize();
   await world.append("outreach", ...HAPPENED);
   const { id, report } = await ask();
   expect(report.split("\n")).toEqual([
-    "Run 1, started 2026-03-01: 2 sent, 3 skipped, 1 in doubt (it may have arrived). It ended: the day's quota is used up. X charges at most $0.03.",
-    "Skipped by this run: no consent on record (2), our own account (1).",
+    "Run 1, started 2026-03-01: 2 sent, 3 skipped, 1 in doubt (it may have arrived).",
+    "Since the last report: 1 reply, 1 opt-out, 2 clicks by people. Nothing needs a person.",
+    "",
+    "The run ended: the day's quota is used up. X charges at most $0.03.",
     "Daily quota: 2 of 100 messages used today.",
-    "Since the last report (2026-03-01 08:00 UTC): 1 reply, 1 opt-out, 2 clicks by people.",
-    "Runs that could not start since then: outside the sending hours (1).",
     "Better variant of the message: not known yet.",
-    "Nothing needs a person.",
+    "Skipped: no consent on record (2), our own account (1).",
+    "Runs that could not start: outside the sending hours (1).",
+    "Last report: 2026-03-01 08:00 UTC.",
     `The run: http://localhost/console/runs/${RUN}`,
   ]);
   world.now += 27 * HOUR_MS;
   const late = await ask();
   expect(late.report).toStartWith("No run has begun for 27 hours.\nRun 1, started 2026-03-01: 2 sent");
-  expect(late.report).toContain(
-    "Since the last report (2026-03-01 08:00 UTC): 0 replies, 0 opt-outs, 0 clicks by people.",
-  );
+  expect(late.report).toContain("Since the last report: 0 replies, 0 opt-outs, 0 clicks by people.");
   const events = await world.events("NotificationRequested");
   expect(events.map(({ data: { service, level, report: about } }) => [service, level, about])).toEqual([
     ["reachlog report", "error", { clicks: 0 }],
@@ -234,10 +234,11 @@ test("a report has at most 900 characters as it arrives, and keeps what matters 
   expect(`[CRITICAL] reachlog report: `.length + REPORT_CHARACTERS_MAX).toBeLessThanOrEqual(900);
   expect(text.split("\n")).toEqual([
     "No run has begun for 99,999 hours.",
-    expect.stringMatching(/^Run 1,234, started 2026-03-01, message t{40}…: 100,000 sent, .*at most \$1,234\.57\.$/),
-    expect.stringMatching(/^Since the last report/),
-    expect.stringMatching(/^Needs a person: .*; 6 more\.$/),
+    expect.stringMatching(/^Run 1,234, started 2026-03-01: 100,000 sent, .* in doubt \(they may have arrived\)\.$/),
+    expect.stringMatching(/^Since the last report: .* Needs a person: .*; 6 more\.$/),
+    "",
     expect.stringMatching(/^What to do: /),
+    expect.stringMatching(/^Message: t{40}…\. The run ended: .* X charges at most \$1,234\.57\.$/),
   ]);
 });
 
@@ -287,6 +288,8 @@ test("docs/run.md shows a whole report as it is written", () => {
   const documented = readFileSync(new URL("../../docs/run.md", import.meta.url), "utf8");
   const [, example] = /```text\n(Run [^`]*)\n```/.exec(documented) ?? [];
   expect(example).toBe(wordReport(figures));
+  const [result] = wordReport(figures).split("\n\n");
+  expect(result!.split(/\s+/).length).toBeLessThanOrEqual(40);
   const afterChange = wordReport({ ...figures, quota: { ...figures.quota, window: "last_24_hours" } });
   expect(afterChange).toContain("Daily quota: 100 of 100 messages used in the last 24 hours.");
 });

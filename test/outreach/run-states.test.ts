@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { Glob } from "bun";
 import { join } from "node:path";
-import { RUN_STATES } from "../../src/outreach/context.ts";
+import { RUN_STATES } from "../../src/outreach/run-context.ts";
 
 const SRC = join(import.meta.dirname, "../../src");
 

@@ -54,7 +54,7 @@ test("exactly 100 of 130 recipients get a message today, 30 tomorrow", async () 
 
   expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 100, skipped: 0, failed: 0 });
   expect(world.network.accepted).toHaveLength(100);
-  // The run looks up no recipient without a place for them, because each read costs money.
+  // The run looks up no more recipients than the quota has places for, because each read costs money.
   expect(world.network.reads).toHaveLength(1);
   expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
   expect(await world.events("RunRefused")).toMatchObject([

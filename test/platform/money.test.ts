@@ -9,7 +9,7 @@ import {
   isCurrency,
   parseAmount,
 } from "../../src/platform/money.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const currencies = fc.constantFrom("JPY", "KRW", "EUR", "USD", "BHD", "KWD", "CLF");
 const amounts = fc.oneof(fc.integer({ min: -AMOUNT_MAX, max: AMOUNT_MAX }), fc.integer({ min: -5_000, max: 5_000 }));

@@ -9,7 +9,7 @@ import { classifyError } from "../../src/log/error-kind.ts";
 import { anyEvent } from "../events/from-schema.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { finished } from "./encrypted.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const RUNS = { numRuns: countCases(500) };
 
@@ -101,7 +101,7 @@ test.each(PERSONAL)("$type is stored without personal data, and reads as erased 
   const kept = await write(event);
   expect(JSON.stringify(kept)).not.toContain(TRACE);
   expect(JSON.stringify(await decoded(codec, kept))).toContain(TRACE);
-  // A key of a day goes with the day, any other by its ref.
+  // The key of a day is deleted with its day, every other key by its reference.
   const ref = keyring.refOf(ciphertextOf(kept.data) ?? "");
   if (/^[am]/.test(ref)) await keyring.keys.change((keys) => keys.remove(ref));
   else await keyring.destroy([ref]);

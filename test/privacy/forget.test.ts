@@ -13,7 +13,7 @@ import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts
 import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { findEncrypted } from "../../src/privacy/forget.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { capture } from "../harness/capture.ts";
+import { capture } from "../harness/capture-command.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { encrypted } from "./encrypted.ts";
@@ -328,7 +328,7 @@ test.each(["contacts", "results", undefined])(
   "a recipient forgotten during a start is not in its states (after it loaded %s)",
   async (loaded) => {
     const { store } = world;
-    // Leaves snapshots from a time when she was known.
+    // Leaves snapshots from a time when the recipient was known.
     if (loaded !== undefined) await (await startProjector(store))[Symbol.asyncDispose]();
     const data = { hashes: [], keys: await keysOfAnn() };
     const tell = (): Promise<void> => world.append(STREAMS.outreach, [{ type: "PersonForgotten", data }]);

@@ -29,7 +29,7 @@ test("punctured leaves cannot be derived, and all others keep their keys", () =>
         let nodes = ROOT;
         for (const one of gone) nodes = without(nodes, one);
         for (const one of gone) expect(hex(nodes, one)).toBeUndefined();
-        // Their nearest neighbours are the hardest to keep.
+        // The nearest neighbours of the deleted leaves are the hardest to keep.
         const neighbours = gone.map((one) => one.slice(0, -1) + (one.endsWith("0") ? "1" : "0"));
         for (const one of [...tried, ...neighbours]) {
           if (!gone.includes(one)) expect(hex(nodes, one)).toBe(hex(ROOT, one));

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newDatabase } from "eventstore-lite/testing";
 import { makeId, type Timer } from "../../src/platform/clock.ts";
-import { toHttpResponse } from "../../src/http/server/answer.ts";
+import { toHttpResponse } from "../../src/http/server/http-response.ts";
 import type { Endpoint } from "../../src/http/server/endpoint.ts";
 import { createIdempotency } from "../../src/http/server/idempotency.ts";
 import { Problem } from "../../src/http/server/problem.ts";
@@ -16,7 +16,7 @@ import { startRetention, applyErasures } from "../../src/privacy/retention.ts";
 import { createVisitorSketch } from "../../src/privacy/visitor-sketch.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { filePlace, locateLog } from "../../src/privacy/log-place.ts";
+import { filePlace, locateLog } from "../../src/privacy/locate-log.ts";
 import { openLogAt } from "../../src/privacy/open-log.ts";
 import { clickOf, PERSON } from "../harness/memory/new-events.ts";
 import { toLogContext } from "../harness/memory/log.ts";
@@ -47,7 +47,10 @@ async function openWorld(days: number | undefined) {
     (await Array.fromAsync(log.read())).map(({ type, meta }) => `${type}${meta.erased === true ? " erased" : ""}`);
   return {
     log,
-    /** Opens the same log as another process does, with a separate retention. */
+    /**
+     * Opens the same log as another process does. Its `start` starts that process's own deletion of data that has
+     * reached the end of its retention.
+     */
     async beside() {
       const other = await open();
       const ofOther = { ...retained, eventLog: createEventLog(other, makeId), keyring: other.keyring };
@@ -118,7 +121,7 @@ test("expiry uses the server's days, even if the instance is days ahead", async 
   const logClock = serverClock({ wallClock: () => Date.now() + 3 * DAY_MS });
   await logClock.look(log);
   await eventLog.append("a", [CLICK], {});
-  // Disables the bound on clock skew, which would keep them too.
+  // Disables the bound on clock skew, which would prevent the deletion too.
   const retained = { ...toLogContext(eventLog), keyring: log.keyring, logClock: { ...logClock, skewMs: () => 0 } };
   stack.use(await startRetention(retained, 1, () => () => {}));
   const shown = await Array.fromAsync(log.read());

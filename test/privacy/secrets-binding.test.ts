@@ -7,7 +7,7 @@ import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../src/privacy/encrypted-log.ts";
-import { filePlace } from "../../src/privacy/log-place.ts";
+import { filePlace } from "../../src/privacy/locate-log.ts";
 import { openLogAt } from "../../src/privacy/open-log.ts";
 import { clickOf, PERSON } from "../harness/memory/new-events.ts";
 

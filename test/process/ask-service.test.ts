@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
 import { findFreePort } from "../../src/platform/free-port.ts";
-import { idle } from "../faults/days.ts";
+import { idle } from "../faults/intents-per-day.ts";
 import { authorize, openInstallation, stop, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
 async function serveAuthorized(world: Installation, more: Record<string, string> = {}): Promise<Running> {

@@ -1,7 +1,7 @@
 // On the process harness.
 import { expect, test } from "bun:test";
 import { revokeAll } from "../../sandbox/x/tokens.ts";
-import { addPeople } from "../faults/people.ts";
+import { addPeople } from "../faults/sandbox-people.ts";
 import {
   authorize,
   exported,
@@ -11,7 +11,7 @@ import {
   type Installation,
   stop,
 } from "../harness/process.ts";
-import { PAST_LIFE_MS } from "./way-to-x.ts";
+import { PAST_LIFE_MS } from "./x-proxy.ts";
 
 const PEOPLE = 12;
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { writeHostileLog } from "./hostile/log.ts";
 import { badLines, FORGED, HOSTILE, STEERING } from "./hostile/texts.ts";
-import { oddIn } from "../harness/page.ts";
+import { oddIn } from "../harness/unexpected-html.ts";
 import { BEARER, openInstallation, TOKEN, type Running, type Installation, stop } from "../harness/process.ts";
 
 const LINES = [

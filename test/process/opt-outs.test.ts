@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { signalRead } from "../../sandbox/x/activity.ts";
 import { deliver } from "../../sandbox/x/messages.ts";
-import { idle } from "../faults/days.ts";
-import { addPeople } from "../faults/people.ts";
+import { idle } from "../faults/intents-per-day.ts";
+import { addPeople } from "../faults/sandbox-people.ts";
 import {
   authorize,
   BEARER,

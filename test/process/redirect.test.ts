@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { openInstallation } from "../harness/process.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const TARGETS = ["https://shop.example/offer?a=b", "https://shop.example/%0d%0aSet-Cookie:%20a=b"];
 const CODES = ["spring", "Summer-1"];

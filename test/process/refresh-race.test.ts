@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { addPeople } from "../faults/people.ts";
+import { addPeople } from "../faults/sandbox-people.ts";
 import {
   authorize,
   exported,
@@ -10,8 +10,8 @@ import {
   type Installation,
   stop,
 } from "../harness/process.ts";
-import { PAST_LIFE_MS, slowTokens } from "./way-to-x.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { PAST_LIFE_MS, slowTokens } from "./x-proxy.ts";
+import { isWhole } from "../harness/case-count.ts";
 
 /** Interval at which a caller that waits for the tokens looks for them. */
 const TURN_MS = 200;
@@ -141,7 +141,7 @@ test("the service and commands with expired tokens use each refresh token once",
     const [reconciled, doctor] = result;
     expect([...told]).toEqual([200]);
     // `doctor` exits with 1 if the new token had expired when it was used, which is likelier on a busy machine.
-    // `outreach reconcile` exits with 75 if another one was settling messages.
+    // `outreach reconcile` exits with 75 if another process was settling messages.
     expect(`${doctor.code} ${doctor.out}`).toMatch(
       /^(0 |1 [^]*\nWRONG   outreach \(x\): X no longer accepts the token\n$)/,
     );

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { logFiles } from "../../src/log/log-files.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { serve, type TestServer } from "../harness/memory/servers.ts";
 import { until, type Running } from "../harness/process.ts";
 import { askInAllWays, authorizeInAllWays, runInAllWays, type Callers } from "./secrets/callers.ts";
@@ -20,7 +20,7 @@ import {
   type Canaries,
 } from "./secrets/canaries.ts";
 import { misformed, runEveryCommand } from "./secrets/commands.ts";
-import { findSecrets, hunted } from "./secrets/hunt.ts";
+import { findSecrets, hunted } from "./secrets/find-secrets.ts";
 import { openWatchedWorld, type WatchedWorld } from "./secrets/watched-world.ts";
 
 const FAULTY_RUNTIME = join(import.meta.dirname, "secrets/programs/faulty-runtime.ts");

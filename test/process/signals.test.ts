@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PAST_LIFE_MS, holdTokens } from "./way-to-x.ts";
+import { PAST_LIFE_MS, holdTokens } from "./x-proxy.ts";
 import {
   authorize,
   openInstallation,

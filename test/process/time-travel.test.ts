@@ -31,7 +31,7 @@ test("commands on the log of a running service show recipients and quota as of a
   const at = (type: string): number => events.find((event) => event.type === type)?.position ?? 0;
   const head = events.length;
 
-  // Checks the recipient's status before the message, with its intent, and now.
+  // Checks the recipient's status at three moments: before the message, at the intent to send, and now.
   const attempted = at("DirectMessageAttempted");
   const { out } = await world.command("audit", "show", "@Ada_Builds");
   const [imported, intent, sent, ...rest] = out.split("\n");
@@ -50,7 +50,7 @@ test("commands on the log of a running service show recipients and quota as of a
   expect(await status(attempted)).toBe("attempted");
   expect(await status(attempted + 1)).toBe("sent");
 
-  // Checks how much of the day's quota was used before the message, with its intent, and now.
+  // Checks how much of the day's quota was used at three moments: before the message, at the intent to send, and now.
   const used = async (...args: string[]): Promise<unknown> =>
     (JSON.parse((await world.command("quota", "--json", ...args)).out) as { used: unknown }).used;
   expect([

@@ -18,7 +18,7 @@ test("the steps of the tour give the documented output", async () => {
       asked = "";
       for (const line of text.trim().split("\n")) asked += (await demo.shell(inDemo(line, demo, folder.path))).out;
     } else if (language === "json") {
-      // The tour shows JSON on several lines.
+      // The tour's document shows JSON on several lines, the command prints it on one.
       expect(asked.replaceAll("\n", "")).toMatch(patternOf(text.replace(/\n */g, ""), true));
     } else {
       await followSession(demo, folder.path, text);

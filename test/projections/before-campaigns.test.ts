@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import type { Recorded } from "../../events/catalog.ts";
-import { answerAll, rewound } from "./answers.ts";
+import { answerAll, rewound } from "./projection-answers.ts";
 
 /** Log of the version before campaigns, and the answers of that version about it at some positions. */
 interface OldLog {

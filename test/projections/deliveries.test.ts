@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { type ClickChannel, type Lane } from "../../events/channel.ts";
+import { type ClickChannel, type Lane } from "../../events/channel-names.ts";
 import { LETTERS_MAX } from "../../projections/dead-letters.ts";
 import { deliveries, findChannel, isSettled, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
@@ -10,7 +10,7 @@ import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { HISTORY_CHANNELS } from "./history-delivery.ts";
 import { histories } from "./history.ts";
 import { testLog, type TestLog } from "../harness/memory/events.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 
@@ -141,7 +141,7 @@ describe("a settled dispatch", () => {
     delivered(log, a, { lowWatermark: b });
     expect(given(log).chat.lanes.clicks.low_watermark).toBe(b);
     const last = delivered(log, b, { lowWatermark: a });
-    // Nothing is pending, so the mark moves past the outcome itself.
+    // Nothing is pending, so the low watermark moves past the outcome itself.
     expect(given(log).chat.lanes.clicks.low_watermark).toBe(last + 1);
   });
 

@@ -4,9 +4,9 @@ import * as fc from "fast-check";
 import { eventSpecs, type Recorded } from "../../events/catalog.ts";
 import { projectionOf, PROJECTION_NAMES } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
-import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import { histories } from "./history.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const RUNS = { numRuns: countCases(1_000) };
 
@@ -26,7 +26,7 @@ describe.each(PROJECTION_NAMES)("%s", (name) => {
           parts = fold(projection, parts, part);
           restored = decodeState(encodeState(fold(projection, restored, part)));
         }
-        // Compared as text, because folds may depend on the order of Maps.
+        // The states are compared as texts, because folds may depend on the order of Maps.
         expect(encodeState(parts)).toBe(atOnce);
         expect(encodeState(restored)).toBe(atOnce);
       }),

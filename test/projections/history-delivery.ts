@@ -6,9 +6,9 @@ import {
   type ClickChannel,
   type Lane,
   type WebhookChannel,
-} from "../../events/channel.ts";
+} from "../../events/channel-names.ts";
 import type { EventType } from "../../events/catalog.ts";
-import { sourcesOf } from "../../events/sources.ts";
+import { sourcesOf } from "../../events/position-ranges.ts";
 import type { Dice, Step } from "./history.ts";
 import type { TestLog } from "../harness/memory/events.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { results, type Results } from "../../projections/results.ts";
-import { FETCH_MS } from "../../projections/suspected.ts";
+import { FETCH_MS } from "../../projections/suspected-clicks.ts";
 import { conversions } from "../../projections/conversions.ts";
 import { runs } from "../../projections/runs.ts";
 import { visits } from "../../projections/visits.ts";
@@ -11,7 +11,7 @@ import { createResults } from "../../src/history/results.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
 import { given, testLog } from "../harness/memory/events.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "Ann" };

@@ -5,7 +5,7 @@ import { fold } from "../../projections/projection.ts";
 import { stats } from "../../projections/stats.ts";
 import { histories } from "./history.ts";
 import { given } from "../harness/memory/events.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 test("the counts equal the number of events over all runs", () => {
   fc.assert(

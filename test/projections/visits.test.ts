@@ -5,12 +5,12 @@ import type { Recorded } from "../../events/catalog.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { fold } from "../../projections/projection.ts";
 import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
-import { suspected } from "../../projections/suspected.ts";
+import { suspected } from "../../projections/suspected-clicks.ts";
 import { addVisits, countVisitors, LINK_DAYS_MAX, noVisits, visits, type Visits } from "../../projections/visits.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { histories } from "./history.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const RUN = { run_id: "r", recipient: { id: "101", username: "ann" } };
 const LINK = "go.example/x";
@@ -90,7 +90,7 @@ test("a visitor counts once per link and UTC day, and past days keep their estim
   expect(on(second)).toMatchObject({ clicks: 3, visitors: 2 });
   expect(on(second, "2026-11-21")).toMatchObject({ clicks: 1, visitors: 1 });
   expect([...second.sketches.keys()]).toEqual([LINK]);
-  // The clock was set back, but that day's salt is gone.
+  // The clock was set back to the day before, whose salt is already deleted.
   const back = foldTold([
     ...first,
     ["2026-11-21T00:00:00.000Z", clickOf()],

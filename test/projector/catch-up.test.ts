@@ -5,11 +5,11 @@ import * as fc from "fast-check";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import { createStates } from "../../projections/states.ts";
 import { catchUpStates } from "../../src/projector/fold-range.ts";
 import { histories } from "../projections/history.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 /** Fake store with the part that folding needs, which reads events in memory in small batches. */
 function memory(events: readonly Recorded[]) {

@@ -3,12 +3,12 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { PERSONAL_PROJECTIONS, PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
-import { encodeState } from "../../projections/snapshot.ts";
-import { findDifferences } from "../../src/projector/differences.ts";
+import { encodeState } from "../../projections/encode-state.ts";
+import { findDifferences } from "../../src/projector/compare-states.ts";
 import { findChange, listFolding } from "../../src/projector/event-changes.ts";
 import { testLog } from "../harness/memory/events.ts";
 import { histories } from "../projections/history.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 test("an event's change is the difference of two folds, and the earlier state stays unmodified", async () => {
   await fc.assert(

@@ -4,7 +4,7 @@ import { openSqliteStore, type EventStore, type Query } from "eventstore-lite";
 import { codec, makeEvent, type Event, type Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";

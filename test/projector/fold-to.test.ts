@@ -6,7 +6,7 @@ import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, rewindOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { dropReplacedUpTo } from "../../projections/contact-changes.ts";
 import { countPeopleAt, type Contacts } from "../../projections/contact.ts";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { foldLog } from "../harness/fold-log.ts";
@@ -15,7 +15,7 @@ import { isDue, listPast, PAST_MAX, forgetSnapshots, unpackState } from "../../s
 import { startProjector } from "../../src/projector/projector.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { createMixedLife } from "../harness/memory/mixed-life.ts";
-import { rebuildAll } from "./rebuilding.ts";
+import { rebuildAll } from "./rebuild-log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { forget } from "../harness/memory/operation-commands.ts";
 

@@ -14,7 +14,7 @@ import { foldLog } from "../harness/fold-log.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { gateFolds } from "../harness/memory/gated-folds.ts";
 import { ENGINES, openInstance } from "../harness/memory/instance.ts";
-import { open, rebuildAll, servedLog, snapshotOf, storedTexts, textsOf, truth } from "./rebuilding.ts";
+import { open, rebuildAll, servedLog, snapshotOf, storedTexts, textsOf, truth } from "./rebuild-log.ts";
 
 const ANN = "ann_builds";
 
@@ -49,7 +49,7 @@ function refusedNames(projector: Projector): readonly ProjectionName[] {
   });
 }
 
-/** Waits until `holds` returns true. A fold that may go on reaches that within some turns of the event loop. */
+/** Waits until `holds` returns true. A fold that is not held back makes it true within some turns of the event loop. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }

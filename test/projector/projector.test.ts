@@ -4,7 +4,7 @@ import { openSqliteStore, type EventStore, type Query, type Snapshot } from "eve
 import { StoreFull, StoreUnavailable } from "eventstore-lite/testing";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { newLogFile, SILENT } from "../harness/memory/log.ts";
@@ -234,7 +234,7 @@ describe("snapshots", () => {
     await using store = await open(file);
     const { version } = projectionOf("account");
     const state = encodeState(projectionOf("account").initial());
-    // Removed first, because a snapshot at a later position is not replaced.
+    // The snapshot is removed first, because saving does not replace one at a later position.
     await store.snapshots.remove(["account"]);
     await store.snapshots.save("account", { version, position: 2, state });
     await skip(store, 3);

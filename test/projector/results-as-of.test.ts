@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { findPerson } from "../../projections/contact-identity.ts";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import type { LogConfig } from "../../src/config/database.ts";
 import { createResults, GROUPINGS } from "../../src/history/results.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -10,7 +10,7 @@ import { foldTo } from "../../src/projector/fold-to.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { ENGINES, openInstance } from "../harness/memory/instance.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
-import { rebuildAll } from "./rebuilding.ts";
+import { rebuildAll } from "./rebuild-log.ts";
 
 const NAMES = ["conversions", "results", "visits", "runs"] as const;
 const [ANN, BEA] = [

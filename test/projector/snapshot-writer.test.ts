@@ -3,12 +3,12 @@ import { expect, test } from "bun:test";
 import type { EventStore, Snapshot } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName } from "../../projections/all.ts";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { unpackState } from "../../src/projector/snapshots.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
-import { open, textsOf, truth } from "./rebuilding.ts";
+import { open, textsOf, truth } from "./rebuild-log.ts";
 
 /** Number of recipients, so large that the snapshot of contacts is encoded in a dozen pieces. */
 const PEOPLE = 3_000;
@@ -67,7 +67,7 @@ test("an interrupted save leaves no snapshot", async () => {
     await released;
   };
   await using projector = await startProjector({ ...store, snapshots: { ...store.snapshots, save } }, { sliceMs: 0 });
-  // Releases the save before the projector is disposed of, because the projector waits for it.
+  // Ends the wait of the projector's save before the projector is disposed of, because disposing waits for the save.
   using _ = { [Symbol.dispose]: release };
   const last = await appendAll(store);
   await reached.promise;

@@ -6,7 +6,7 @@ import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { rebuiltName } from "../../src/projector/snapshots.ts";
-import { open, rebuildAll, recordingLog, servedLog, snapshotOf, spoil, textsOf, truth } from "./rebuilding.ts";
+import { open, rebuildAll, recordingLog, servedLog, snapshotOf, spoil, textsOf, truth } from "./rebuild-log.ts";
 
 function skip(): Event {
   return makeEvent("DirectMessageSkipped", makeId(), { run_id: "r", recipient: { id: "1" }, reason: "self" }, {});

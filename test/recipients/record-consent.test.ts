@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient } from "../../events/outreach.ts";
-import { KEYS_PER_EVENT_MAX } from "../../events/personal.ts";
+import { KEYS_PER_EVENT_MAX } from "../../events/personal-data.ts";
 import { type ConsentRecord } from "../../projections/consent.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";

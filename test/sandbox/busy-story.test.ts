@@ -7,14 +7,17 @@ import { openReachlog } from "../../src/service/open-reachlog.ts";
 import { makeBusyHistory } from "../../sandbox/demo-busy.ts";
 import { createMovedClock } from "../../sandbox/demo-history.ts";
 import { startSandbox } from "../../sandbox/sandbox.ts";
-import { capture } from "../harness/capture.ts";
+import { capture } from "../harness/capture-command.ts";
 import { openBusyLog, writeBusyLog } from "../harness/memory/busy-log.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
 const NOW = Date.parse("2026-11-26T11:42:00.000Z");
 const DAY_MS = 86_400_000;
 
-/** Clicks of the story, and of the same story in twenty minutes, where more of them come soon after a message. */
+/**
+ * Numbers of clicks in the demo's story, and in the same story compressed to twenty minutes, where more clicks come
+ * soon after a message.
+ */
 const CLICKS = { clicks: 1_394, bots: 1_552, suspected: 216 };
 const COMPRESSED_CLICKS = { clicks: 1_375, bots: 1_542, suspected: 317 };
 

@@ -65,12 +65,12 @@ const MACHINE_TIME = [
   "src/commands/audit.ts",
   "src/commands/audit/prove.ts",
   "src/backup/make-backup.ts",
-  "src/backup/put-back.ts",
+  "src/backup/put-backup-in-place.ts",
   "src/backup/migrate.ts",
   "src/log/witness-server.ts",
   // Default if no clock is given.
   "src/networks/safe-fetch.ts",
-  "src/service/networks.ts",
+  "src/service/connect-networks.ts",
   "src/networks/s3/segment-storage.ts",
 ];
 

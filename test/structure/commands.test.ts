@@ -14,8 +14,8 @@ const ROOT = join(import.meta.dirname, "../..");
 const ARE_NO_COMMANDS = /^src\/commands\/(?:shared|development|setup|mcp)\/|^src\/commands\/(?:serve|mcp)\.ts$/;
 
 /**
- * Maximum number of lines of a command's file: a command only parses flags, calls one function of a room and words the
- * answer.
+ * Maximum number of lines of a command's file: a command only parses flags, calls one function of another folder and
+ * words the answer.
  */
 const LINES_MAX = 250;
 
@@ -102,8 +102,8 @@ const BY_HAND: Readonly<Record<string, readonly string[]>> = {
     "development/sandbox.ts sandbox",
   ],
   "reads or writes files": [
-    "audit/export.ts export",
-    "audit/import.ts import",
+    "audit/export-log.ts export",
+    "audit/import-log.ts import",
     "links.ts import",
     "recipients.ts import",
     "recipients/evidence.ts evidence",

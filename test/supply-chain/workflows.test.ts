@@ -6,7 +6,7 @@ import { key } from "../../src/commands/key.ts";
 import { settingNames } from "../../src/config/schema.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { capture, withLog } from "../harness/capture.ts";
+import { capture, withLog } from "../harness/capture-command.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { onRuntime, RUNTIME_ENV } from "../harness/runtime.ts";
 import { temporaryFolder } from "../harness/temporary.ts";

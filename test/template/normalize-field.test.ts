@@ -9,7 +9,7 @@ const text = fc.oneof(
 );
 
 test("a value that needs no cleaning is the same as one that does", () => {
-  // The mark is removed, so that the value needs cleaning.
+  // The second value begins with a left-to-right mark, so it needs cleaning: the mark is removed.
   fc.assert(
     fc.property(text, (value) => expect(cleanValue(value)).toBe(cleanValue(`\u200E${value}`))),
     { numRuns: 2_000 },

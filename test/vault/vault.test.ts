@@ -110,7 +110,9 @@ test("opening the vault with another key leaves the file unchanged", async () =>
 });
 
 describe("a tampered row does not open", () => {
-  /** A vault with two secrets, one of which was changed once; `raw` writes without its knowledge. */
+  /**
+   * A vault with two secrets, one of which was changed once; `raw` writes to the table without the vault's knowledge.
+   */
   async function openTampered() {
     const directory = temporaryFolder();
     const file = directory.file("vault");
@@ -206,7 +208,7 @@ test("the file is private to its owner and holds no current or former plaintext 
     // A write-ahead log would still contain deleted secrets.
     expect(existsSync(`${file}-wal`)).toBe(false);
   }
-  // A copy: reading the database itself would drop SQLite's locks on it.
+  // The test reads a copy, because reading the database itself would drop SQLite's locks on it.
   copyFileSync(file, directory.file("copy"));
   const bytes = readFileSync(directory.file("copy"));
   expect(bytes.includes("tokens")).toBe(true);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Bench, BenchOptions, Row } from "./measure.ts";
-import { plainRow, tableOf } from "./table.ts";
+import { plainRow, tableOf } from "./results-table.ts";
 
 /** The type that statfs(2) gives for a file system in memory. */
 const TMPFS_MAGIC = 0x01021994;

@@ -1,6 +1,6 @@
 /** The benchmarks of the store, and the tools with which a program's own benchmarks are measured and compared. */
 export { peerBenches, storeBenches } from "./benches.ts";
-export { outputOf, startChild } from "./child.ts";
+export { outputOf, startChild } from "./start-child-process.ts";
 export { runBenches } from "./command.ts";
 export {
   atLeast,
@@ -17,4 +17,4 @@ export {
   type Row,
 } from "./measure.ts";
 export { processorTimeOf, timeOfThreads, timeWithChildren, type ProcessorTime } from "./processor-time.ts";
-export { openScan } from "./scan.ts";
+export { openScan } from "./scan-rows.ts";

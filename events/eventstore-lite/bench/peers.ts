@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openSqliteStore, type EventStore } from "../src/index.ts";
 import { openPostgresStore } from "../src/postgres.ts";
 import { startPostgres } from "../src/testing/postgres-server.ts";
-import { outputOf } from "./child.ts";
+import { outputOf } from "./start-child-process.ts";
 import { createCaller } from "./append-1000.ts";
 import { appendConcurrently } from "./append-64.ts";
 import {

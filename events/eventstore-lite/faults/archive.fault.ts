@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { newEvents, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { newDatabase } from "../src/testing/postgres-server.ts";
-import { startProgram } from "./program.ts";
-import { isWhole } from "./tools.ts";
+import { startProgram } from "./start-program.ts";
+import { isWhole } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

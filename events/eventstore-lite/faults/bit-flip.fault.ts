@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { type ByteRange, findEventBytes, findIndexBytes } from "./event-bytes.ts";
-import { alteredIn, fateOf, type Finding, type History, historyOf, tallyOf } from "./fate.ts";
+import { alteredIn, fateOf, type Finding, type History, historyOf, tallyOf } from "./damage-outcome.ts";
 import { appendAnywhere, copyOf, imageOf } from "./log-image.ts";
 
 const newLogPath = temporaryLogs();

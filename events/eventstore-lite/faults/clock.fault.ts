@@ -4,9 +4,9 @@ import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { expectWhole } from "./examine.ts";
-import { startProgram } from "./program.ts";
-import { lacks } from "./tools.ts";
+import { expectWhole } from "./examine-log.ts";
+import { startProgram } from "./start-program.ts";
+import { lacks } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

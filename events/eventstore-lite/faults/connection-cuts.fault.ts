@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { cutConnections } from "../test/postgres/cuts.ts";
+import { cutConnections } from "../test/postgres/cut-connections.ts";
 import { startProxy } from "../src/testing/proxy.ts";
 import { startPostgres } from "../src/testing/postgres-server.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "./required-tools.ts";
 
 const ROUNDS = isWhole ? 2_000 : 240;
 

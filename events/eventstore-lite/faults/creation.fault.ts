@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { newEvent, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { expectWhole } from "./examine.ts";
-import { appendRoundsUnder } from "./injected.ts";
-import { startProgram } from "./program.ts";
-import { lacks } from "./tools.ts";
+import { expectWhole } from "./examine-log.ts";
+import { appendRoundsUnder } from "./inject-syscall-fault.ts";
+import { startProgram } from "./start-program.ts";
+import { lacks } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

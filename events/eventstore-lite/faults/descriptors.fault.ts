@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { examine, FAULTLESS } from "./examine.ts";
+import { examine, FAULTLESS } from "./examine-log.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
-import { startProgram } from "./program.ts";
+import { startProgram } from "./start-program.ts";
 
 const newLogPath = temporaryLogs();
 

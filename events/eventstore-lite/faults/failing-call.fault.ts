@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { examine, FAULTLESS, retry } from "./examine.ts";
-import { appendRoundsUnder, type Injected } from "./injected.ts";
-import { isWhole, lacks } from "./tools.ts";
+import { examine, FAULTLESS, retry } from "./examine-log.ts";
+import { appendRoundsUnder, type Injected } from "./inject-syscall-fault.ts";
+import { isWhole, lacks } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

@@ -5,9 +5,9 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { take } from "../src/testing/contract/events.ts";
-import { createExt4, createTmpfs } from "./disk.ts";
-import { expectWhole } from "./examine.ts";
-import { lacks } from "./tools.ts";
+import { createExt4, createTmpfs } from "./test-disk.ts";
+import { expectWhole } from "./examine-log.ts";
+import { lacks } from "./required-tools.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -3,8 +3,8 @@ import { openSqliteStore } from "eventstore-lite";
 import { createLogTree } from "eventstore-lite/proof";
 import { rootsOfEvents } from "../src/testing/roots-of-events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { startProgram } from "./program.ts";
-import { isWhole } from "./tools.ts";
+import { startProgram } from "./start-program.ts";
+import { isWhole } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { examine, FAULTLESS, retry } from "./examine.ts";
+import { examine, FAULTLESS, retry } from "./examine-log.ts";
 import { createLedger } from "./ledger.ts";
-import { startProgram } from "./program.ts";
-import { isWhole } from "./tools.ts";
+import { startProgram } from "./start-program.ts";
+import { isWhole } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

@@ -1,13 +1,16 @@
 /** A record of what the callers of a store were told, kept by a process that outlives the store's. */
 export interface Ledger {
-  /** Records a line that `appendKey` (programs/keyed.ts) printed; ignores any other line. */
+  /** Records a line that `appendKey` (programs/idempotency-keys.ts) printed; ignores any other line. */
   take(line: string): void;
   /** Idempotency keys of all appends that callers asked for. */
   readonly asked: ReadonlySet<string>;
   readonly acknowledged: ReadonlyMap<string, { readonly first: number; readonly last: number }>;
   /** Names of the errors with which the store refused appends. */
   readonly refusals: ReadonlySet<string>;
-  /** Acknowledgements that came after one append was in doubt: there must be none. */
+  /**
+   * Number of appends that were acknowledged after any append had been reported as in doubt: from then on, the store
+   * must acknowledge none.
+   */
   readonly acknowledgedAfterDoubt: number;
   /**
    * Returns the idempotency keys of appends that were asked for and not acknowledged: in doubt, refused or never

@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { run } from "./tools.ts";
+import { run } from "./required-tools.ts";
 
 /** The files of a log: the database, its write-ahead log and the index of the write-ahead log. */
 const SUFFIXES = ["", "-wal", "-shm"];

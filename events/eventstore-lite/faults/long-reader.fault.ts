@@ -3,14 +3,14 @@ import { type EventStore, openSqliteStore } from "eventstore-lite";
 import { statSync } from "node:fs";
 import { newEvents, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { lacks } from "./tools.ts";
+import { lacks } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Size to which the write-ahead log is cut (src/sqlite/settings.ts). */
+/** Size to which the write-ahead log is cut (src/sqlite/connection-settings.ts). */
 const WAL_BYTES_KEPT = 64 * MIB;
 /**
  * Maximum size of the write-ahead log while no reader blocks checkpoints. SQLite checkpoints at 8 MB, but writes the

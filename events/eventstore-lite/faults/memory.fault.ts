@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { examine, FAULTLESS, retry } from "./examine.ts";
+import { examine, FAULTLESS, retry } from "./examine-log.ts";
 import { createLedger } from "./ledger.ts";
-import { startProgram } from "./program.ts";
-import { lacks, memoryGroupPath } from "./tools.ts";
+import { startProgram } from "./start-program.ts";
+import { lacks, memoryGroupPath } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

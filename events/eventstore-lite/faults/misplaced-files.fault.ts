@@ -3,7 +3,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { randomInt } from "node:crypto";
 import { copyFileSync, rmSync } from "node:fs";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { alteredIn, fateOf, type Finding, type History, historyOf, tallyOf } from "./fate.ts";
+import { alteredIn, fateOf, type Finding, type History, historyOf, tallyOf } from "./damage-outcome.ts";
 import { appendAnywhere, copyOf, imageOf } from "./log-image.ts";
 
 const newLogPath = temporaryLogs();

@@ -4,9 +4,9 @@ import { StoreOwned } from "eventstore-lite/testing";
 import { dirname, join } from "node:path";
 import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { examine, FAULTLESS } from "./examine.ts";
+import { examine, FAULTLESS } from "./examine-log.ts";
 import { createLedger } from "./ledger.ts";
-import { type Program, startProgram } from "./program.ts";
+import { type Program, startProgram } from "./start-program.ts";
 
 const newLogPath = temporaryLogs();
 
@@ -19,7 +19,7 @@ test(`exactly one of ${RIVALS} owners started at once wins, and again after its 
   const file = newLogPath();
   const winners: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    const rivals = Array.from({ length: RIVALS }, () => startProgram("own", { arguments: [file] }));
+    const rivals = Array.from({ length: RIVALS }, () => startProgram("claim-log", { arguments: [file] }));
     const verdicts = await Promise.all(rivals.map((rival) => rival.said(() => true)));
     winners.push(verdicts.filter((verdict) => verdict === "won").length);
     expect(verdicts.filter((verdict) => verdict === "StoreOwned")).toHaveLength(RIVALS - 1);
@@ -31,7 +31,7 @@ test(`exactly one of ${RIVALS} owners started at once wins, and again after its 
 
 test("an owner without a reference to its store stays the owner over garbage collections", async () => {
   const file = newLogPath();
-  const owner = startProgram("own", { arguments: [file] });
+  const owner = startProgram("claim-log", { arguments: [file] });
   await owner.said((line) => line === "won");
   owner.tell("collect");
   await owner.said((line) => line === "collected");
@@ -87,7 +87,7 @@ test("an owner paused by SIGSTOP stays the owner and continues after SIGCONT", a
 
 /** Returns what another process is told that wants to own the log now. */
 async function rivalVerdict(file: string): Promise<string> {
-  const rival: Program = startProgram("own", { arguments: [file] });
+  const rival: Program = startProgram("claim-log", { arguments: [file] });
   const verdict = await rival.said(() => true);
   await rival.kill();
   return verdict;

@@ -4,9 +4,9 @@ import { AppendInDoubt } from "eventstore-lite/testing";
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
-import { createExt4 } from "./disk.ts";
-import { expectWhole } from "./examine.ts";
-import { lacks, run } from "./tools.ts";
+import { createExt4 } from "./test-disk.ts";
+import { expectWhole } from "./examine-log.ts";
+import { lacks, run } from "./required-tools.ts";
 
 const DISK_BYTES = 32 * 1024 * 1024;
 

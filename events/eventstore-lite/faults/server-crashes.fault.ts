@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { startPostgres } from "../src/testing/postgres-server.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "./required-tools.ts";
 import { crashUnderLoad, UNHARMED } from "./server-crashes.ts";
 
 const ROUNDS = isWhole ? 120 : 16;

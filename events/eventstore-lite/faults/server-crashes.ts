@@ -1,8 +1,8 @@
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { take } from "../src/testing/contract/events.ts";
 import type { PostgresServer } from "../src/testing/postgres-server.ts";
-import { type Program, startProgram } from "./program.ts";
-import { eventsOf } from "./programs/keyed.ts";
+import { type Program, startProgram } from "./start-program.ts";
+import { eventsOf } from "./programs/idempotency-keys.ts";
 
 /** The differences between what the callers of some processes were told and what their shared log holds. */
 export interface CrashReport {

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createTree, foldHashes, hashLeaf, TILE_HASHES, tilePath, type Tree } from "../src/proof/tree.ts";
+import { createTree, foldHashes, hashLeaf, TILE_HASHES, tilePath, type Tree } from "../src/proof/merkle-tree.ts";
 
 /** Folder where Debian's golang-golang-x-mod-dev installs Go's implementation of transparency logs. */
 const GO_PATH = "/usr/share/gocode";

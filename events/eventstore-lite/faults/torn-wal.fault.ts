@@ -4,7 +4,7 @@ import { randomBytes, randomInt } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { alteredIn, fateOf, type Finding, type History, historyOf, tallyOf } from "./fate.ts";
+import { alteredIn, fateOf, type Finding, type History, historyOf, tallyOf } from "./damage-outcome.ts";
 import { appendAnywhere, copyOf, imageOf } from "./log-image.ts";
 
 const newLogPath = temporaryLogs();

@@ -1,6 +1,6 @@
 import { canonicalHead, createLink, GENESIS_HASH } from "./chain.ts";
 import { ImportRefused, InvalidAppend } from "./errors.ts";
-import { checkName } from "./names.ts";
+import { checkName } from "./check-name.ts";
 import type { NewEvent, Recorded } from "./store.ts";
 
 /** Imported event that was checked and follows the event before it. */

@@ -3,7 +3,7 @@ export { andThen, type Awaitable } from "./awaitable.ts";
 export type { Codec, Encoded, WriterTransform } from "./codec.ts";
 export { isStoreError, LeaseLost, StoreClosed, StoreError, VersionConflict } from "./errors.ts";
 export type { ExaminedLog } from "./sqlite/summarize-log.ts";
-export { importSqliteLog } from "./sqlite/import/import.ts";
+export { importSqliteLog } from "./sqlite/import/import-log.ts";
 export { maintainSqliteLog } from "./sqlite/maintain.ts";
 export { openSqliteStore } from "./sqlite/open.ts";
 export type {

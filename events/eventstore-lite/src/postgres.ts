@@ -1,5 +1,5 @@
-/** The store on PostgreSQL, and how a log comes to a server. */
-export { importPostgresLog } from "./postgres/import.ts";
+/** The store on PostgreSQL, and the functions that bring a log to a server: import and restore. */
+export { importPostgresLog } from "./postgres/import-log.ts";
 export { openPostgresStore } from "./postgres/open.ts";
 export {
   beginPostgresEpoch,

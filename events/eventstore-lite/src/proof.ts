@@ -6,7 +6,7 @@ export { contradictionOf, openCheckpoint, signCheckpoint, type Checkpoint } from
 export { requestCosignature, startCosigning, type WitnessConfig, type Witnessed } from "./proof/cosigning.ts";
 export { openProof } from "./proof/event-proof.ts";
 export { createLogTree } from "./proof/log-tree.ts";
-export { formatVerifierKey } from "./proof/note.ts";
+export { formatVerifierKey } from "./proof/signed-note.ts";
 export { proveEvent, proveExtension } from "./proof/prove.ts";
 export {
   formatPublicKey,
@@ -16,6 +16,6 @@ export {
   signingKeyOf,
   type SigningKey,
 } from "./proof/signing-key.ts";
-export { createTreeRange } from "./proof/tree.ts";
+export { createTreeRange } from "./proof/merkle-tree.ts";
 export { serveWitness } from "./proof/witness-server.ts";
 export { openWitness, type Witness } from "./proof/witness.ts";

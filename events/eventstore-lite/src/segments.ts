@@ -1,7 +1,7 @@
 /** Sealed segments, their storage, and the archive. */
 export { SegmentDamaged } from "./errors.ts";
 export { openSegment, sealSegments, type OpenedSegment } from "./segments/segment.ts";
-export { createSegmentFolder, type SegmentStorage } from "./segments/storage.ts";
+export { createSegmentFolder, type SegmentStorage } from "./segments/segment-storage.ts";
 export { copyFromSegments } from "./sqlite/import/from-segments.ts";
 export type { ArchivedSegment } from "./store.ts";
 

@@ -2,7 +2,7 @@
 import { writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { openWriter } from "../src/sqlite/connections.ts";
-import { pragma } from "../src/sqlite/settings.ts";
+import { pragma } from "../src/sqlite/connection-settings.ts";
 
 const STDOUT = 1;
 

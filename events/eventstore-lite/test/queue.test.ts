@@ -4,7 +4,7 @@ import { AppendInDoubt, InvalidAppend, StoreClosed, StoreOverloaded } from "../s
 import { DEFAULT_LIMITS, type Limits } from "../src/limits.ts";
 import { identityCodec } from "../src/codec.ts";
 import { APPENDED, type BatchReply, decodeBatch, type Piece, type Request } from "../src/append/writer-messages.ts";
-import { prepareAppend, type PreparedAppend } from "../src/append/prepare.ts";
+import { prepareAppend, type PreparedAppend } from "../src/append/prepare-append.ts";
 import { createQueue } from "../src/append/queue.ts";
 import type { AppendOptions, Commit } from "../src/store.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, jest, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
-import { watchOthers } from "../src/sqlite/writer/watch.ts";
+import { watchOthers } from "../src/sqlite/writer/watch-other-writers.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

@@ -1,8 +1,8 @@
 import type { KnownRecipient } from "../../../events/outreach.ts";
-import { formatRecipient } from "../../history/words/sentence.ts";
+import { formatRecipient } from "../../history/sentences/sentence.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { createLogger } from "../../platform/logger.ts";
-import { type Reconciled, reconcileAttempts, type ReconcileView } from "../../service/reconcile-attempts.ts";
+import { type Reconciled, reconcileAttempts, type ReconcileView } from "../../service/reconcile-messages.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { openExistingReachlog, recordRead } from "../shared/log-session.ts";
 import { startStatusLine } from "../shared/progress.ts";

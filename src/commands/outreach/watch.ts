@@ -6,9 +6,9 @@ import { openExistingLog, recordRead } from "../shared/log-session.ts";
 import { startStatusLine } from "../shared/progress.ts";
 import type { Folded } from "../../../events/catalog.ts";
 import type { PauseReason, Usage } from "../../../events/outreach.ts";
-import { describeEvent } from "../../history/words.ts";
-import { describeSelection, formatCounts } from "../../history/words/outreach.ts";
-import { formatSentence, plain } from "../../history/words/sentence.ts";
+import { describeEvent } from "../../history/event-sentences.ts";
+import { describeSelection, formatCounts } from "../../history/sentences/outreach.ts";
+import { formatSentence, plain } from "../../history/sentences/sentence.ts";
 import { printable } from "../shared/terminal.ts";
 
 export const watch: MakeCommand = (terminal) =>

@@ -19,8 +19,8 @@ import {
 import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "../shared/command.ts";
 import { COMMAND_METADATA, openExistingLog, recordRead } from "../shared/log-session.ts";
 import { openReachlog } from "../../service/open-reachlog.ts";
-import { contactsNow } from "../shared/moment.ts";
-import { writeNewFile } from "../shared/write.ts";
+import { contactsNow } from "../shared/as-of-option.ts";
+import { writeNewFile } from "../shared/write-output.ts";
 import { withProgress } from "../shared/progress.ts";
 import { answer, type Terminal } from "../shared/terminal.ts";
 

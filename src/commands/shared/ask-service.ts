@@ -10,7 +10,7 @@ import {
   NetworkFault,
 } from "../../networks/safe-fetch.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
-import { locateLog } from "../../privacy/log-place.ts";
+import { locateLog } from "../../privacy/locate-log.ts";
 import { readConfig } from "./command.ts";
 import { type Terminal, printable } from "./terminal.ts";
 

@@ -1,4 +1,4 @@
-import type { Finding, FindingState } from "../../service/finding.ts";
+import type { Finding, FindingState } from "../../service/examination-finding.ts";
 import { EXIT, type Style, type Terminal, printable } from "./terminal.ts";
 
 /** Words for the states of findings, padded to one width. */

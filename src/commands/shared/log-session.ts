@@ -2,7 +2,7 @@ import type { LogStore } from "../../../events/catalog.ts";
 import { makeId } from "../../platform/clock.ts";
 import type { Config } from "../../config/config.ts";
 import { createEventLog, type EventMetadata } from "../../log/event-log.ts";
-import { refuseNoLog } from "../../privacy/log-place.ts";
+import { refuseNoLog } from "../../privacy/locate-log.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../privacy/open-log.ts";
 import { appendRead, type PersonalRead } from "../../privacy/read-audit.ts";
 import type { Reachlog } from "../../privacy/reachlog.ts";

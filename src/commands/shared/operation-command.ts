@@ -78,7 +78,7 @@ export function toCommand(described: AnyOperation): MakeCommand {
   };
 }
 
-/** Repeats a command until it fails or a signal comes. Returns the exit code of that. */
+/** Repeats a command until it fails or a signal comes. Returns the exit code of the failure or of the signal. */
 async function repeatUntilStopped({ signal }: Terminal, run: () => Promise<number>): Promise<number> {
   for (;;) {
     const code = await run();

@@ -1,18 +1,18 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { spaced, toCapital } from "../../history/words.ts";
+import { spaced, toCapital } from "../../history/event-sentences.ts";
 import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/catalog.ts";
 import { NEWS_TYPES, readLogPage, readNews } from "../../history/activity.ts";
 import { addressWith } from "../hrefs.ts";
-import { ConsoleDocument } from "../document.tsx";
+import { ConsoleDocument, FaultNotice, Head } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
 import { EventList, isProblem } from "../parts/events.tsx";
 import { NewsDays } from "../parts/news.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { formatTime, readTimes } from "../parts/time.tsx";
 import { consolePage, type DisclosingPage, readChoice, readNumber, readText, type View } from "../page-context.ts";
-import { Proof } from "../parts/proof.tsx";
-import { A, PageForm, Tabs } from "../parts/link.tsx";
+import { Proof } from "../parts/verification-result.tsx";
+import { A, HiddenFields, PageForm, Tabs } from "../parts/link.tsx";
 
 /**
  * Event types that each view of the page Activity shows. Undefined for the view of all events and for the list of news.
@@ -55,10 +55,7 @@ async function renderActivity(
   const chosen = readChosen(view.query);
   const page = (
     <ConsoleDocument title="Activity" path="/activity" view={view}>
-      <div class="head">
-        <h1>Activity</h1>
-        <p>All that happened, in order. Nothing is ever changed.</p>
-      </div>
+      <Head title="Activity" says="All that happened, in order. Nothing is ever changed." />
       <Proof view={view} />
       <Tabs
         label="What is shown"
@@ -74,9 +71,7 @@ async function renderActivity(
       {found?.fault === undefined ? (
         found && <Found view={view} found={found} />
       ) : (
-        <p class="notice fault" role="alert">
-          {found.fault}.
-        </p>
+        <FaultNotice>{found.fault}.</FaultNotice>
       )}
     </ConsoleDocument>
   );
@@ -178,12 +173,7 @@ function Days({ view, events }: { readonly view: View<"runs">; readonly events: 
   );
 }
 
-interface FoundNewsProps {
-  readonly view: View<"runs">;
-  readonly news: Awaited<ReturnType<typeof readNews>>;
-}
-
-function FoundNews({ view, news }: FoundNewsProps): VNode {
+function FoundNews({ view, news }: { view: View<"runs">; news: Awaited<ReturnType<typeof readNews>> }): VNode {
   const { query } = view;
   return (
     <>
@@ -219,10 +209,7 @@ function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
     <details open={isNarrowed}>
       <summary>Filter</summary>
       <PageForm class="filter" action="/activity" data-apply="chips">
-        {shown === undefined || shown === "news" ? null : <input type="hidden" name="show" value={shown} />}
-        {chosen.map(([name, type]) => (
-          <input type="hidden" name={name} value={type} />
-        ))}
+        <HiddenFields of={[["show", shown === "news" ? undefined : shown], ...chosen]} />
         <Select name="type" label="Type" values={EVENT_TYPES} inWords={spaced} />
         <Select name="not" label="Not of type" values={EVENT_TYPES} inWords={spaced} none="none" />
         {TEXT_FIELDS.map(({ name, label, placeholder }) => (

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { nameRun } from "../../history/run-events.ts";
 import {
   AUDIENCE_SOURCES,
   readCampaign,
@@ -9,14 +8,16 @@ import {
 } from "../../outreach/campaigns/read-campaigns.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
-import { ConsoleDocument, Section } from "../document.tsx";
-import { campaignHref, runHref } from "../hrefs.ts";
-import { consolePage, type View } from "../page-context.ts";
-import { ConfirmedAction, Field, Select, toSpaces } from "../parts/action-form.tsx";
+import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
+import { campaignHref } from "../hrefs.ts";
+import { consolePage, useView, type View } from "../page-context.ts";
+import { ConfirmedAction, Field, Lines, Select, toSpaces } from "../parts/action-form.tsx";
+import { RunName } from "../parts/events.tsx";
 import { DryRunFields } from "../parts/run-card.tsx";
 import { breakable, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { A } from "../parts/link.tsx";
+import { missingPage } from "./error-page.tsx";
 
 /** Page of all campaigns: the audience of each, what it sent, and the form that creates one. */
 export const campaignsPage = consolePage({ reads: ["account", "campaigns", "stats"], render: renderCampaigns });
@@ -25,16 +26,12 @@ function renderCampaigns(view: View<"account" | "campaigns" | "stats">): VNode {
   const campaigns = readCampaigns(view, view.settings.campaigns);
   return (
     <ConsoleDocument title="Campaigns" path="/campaigns" view={view}>
-      <div class="head split">
-        <div>
-          <h1>Campaigns</h1>
-          <p class="quiet">
-            Each recipient gets at most one message of a campaign. Between two messages of any campaign lie{" "}
-            {countInWords(view.settings.gapDays, "day")} at least.
-          </p>
-        </div>
-        <CampaignForm view={view} names={campaigns.map(({ name }) => name)} />
-      </div>
+      <Head
+        title="Campaigns"
+        says={`Each recipient gets at most one message of a campaign. Between two messages of any campaign lie ${countInWords(view.settings.gapDays, "day")} at least.`}
+      >
+        <CampaignForm names={campaigns.map(({ name }) => name)} />
+      </Head>
       <Table
         label="Campaigns"
         columns={[
@@ -77,37 +74,44 @@ export const campaignPage = consolePage({ reads: READS, render: renderCampaign }
 async function renderCampaign(view: CampaignView) {
   const name = view.parameters["name"] ?? "";
   const found = await readCampaign(view, view.settings.campaigns, name);
-  if (found === undefined) return { page: <Unknown view={view} name={name} />, isMissing: true };
+  if (found === undefined) {
+    const link = <A href="/campaigns">All campaigns</A>;
+    const words = (
+      <>
+        The log has no campaign called {<bdi>{name}</bdi>}. {link}
+      </>
+    );
+    return missingPage(view, "/campaigns", "Unknown campaign", words);
+  }
   const { campaign, names, count } = found;
   const isOwn = !campaign.isDefault;
   const isOpen = campaign.ended_at === null;
   const href = campaignHref(name);
   return (
     <ConsoleDocument title={name} path="/campaigns" view={view}>
-      <div class="head split">
-        <div>
-          <h1 class="breakable">
-            <bdi>{name}</bdi>
-          </h1>
-          <p class="quiet">
+      <Head
+        title={<bdi>{name}</bdi>}
+        says={
+          <>
             {isOwn ? "For " : "As the settings say: for "}
             <bdi>{campaign.who}</bdi>.
             <Time before=" Ended " at={campaign.ended_at ?? undefined} />
-          </p>
-        </div>
+          </>
+        }
+      >
         <div class="actions">
           {isOpen && view.state("run").current === null ? (
-            <DryRunFields view={view} limits={isOwn ? { campaign: name } : {}} back={href} isFirst />
+            <DryRunFields limits={isOwn ? { campaign: name } : {}} back={href} isFirst />
           ) : null}
-          {isOwn && isOpen ? <CampaignForm view={view} names={names} campaign={campaign} /> : null}
-          {isOwn && isOpen ? <EndForm view={view} name={name} back={href} /> : null}
+          {isOwn && isOpen ? <CampaignForm names={names} campaign={campaign} /> : null}
+          {isOwn && isOpen ? <EndForm name={name} back={href} /> : null}
         </div>
-      </div>
-      {campaign.fault === null ? null : (
-        <p class="notice fault" role="alert">
-          No run of it can start, because the settings cannot send its text: {campaign.fault}.
-        </p>
-      )}
+      </Head>
+      <FaultNotice>
+        {campaign.fault === null
+          ? undefined
+          : `No run of it can start, because the settings cannot send its text: ${campaign.fault}.`}
+      </FaultNotice>
       <div class="columns">
         <div class="stack">
           <Section id="text" title="Message" class="card">
@@ -131,17 +135,6 @@ async function renderCampaign(view: CampaignView) {
   );
 }
 
-function Unknown({ view, name }: { readonly view: View<"account">; readonly name: string }): VNode {
-  return (
-    <ConsoleDocument title="Campaign" path="/campaigns" view={view}>
-      <h1>Unknown</h1>
-      <p class="empty">
-        The log has no campaign called <bdi>{name}</bdi>. <A href="/campaigns">All campaigns</A>
-      </p>
-    </ConsoleDocument>
-  );
-}
-
 function Facts({ campaign }: { readonly campaign: ShownCampaign }): VNode {
   const { gap_days, topic, follow_up, variants, created_at, changed_at } = campaign;
   return (
@@ -158,7 +151,10 @@ function Facts({ campaign }: { readonly campaign: ShownCampaign }): VNode {
   );
 }
 
-/** Counts of the audience by the log of now, with the reasons why others are left out or get no message yet. */
+/**
+ * Shows how many recipients the audience has now, by what the log knows, and why others are left out or get no message
+ * yet.
+ */
 function Counted({ count: { known, matching, due, left_out, not_due } }: { readonly count: Found["count"] }): VNode {
   const rows = [
     ...not_due.map(({ reason, recipients }) => ["in the audience, but not now", toSpaces(reason), recipients] as const),
@@ -182,24 +178,19 @@ function Counted({ count: { known, matching, due, left_out, not_due } }: { reado
 function Runs({ view, found: { runs, runCount } }: { readonly view: View<"runs">; readonly found: Found }): VNode {
   return (
     <Section id="runs" title="Runs">
-      {runs.length === 0 ? (
-        <p class="empty">There was no run of it yet.</p>
-      ) : (
-        <Table
-          label="Runs of the campaign"
-          columns={["run", "started", ...numbers("sent", "skipped", "failed"), "ended"]}
-          rows={runs.map(([runId, { started_at, end }]) => [
-            <A href={runHref(runId)}>
-              <bdi>{nameRun(view.state("runs"), runId)}</bdi>
-            </A>,
-            <Time at={started_at} />,
-            end?.sent ?? null,
-            end?.skipped ?? null,
-            end?.failed ?? null,
-            end === null ? "in progress" : toSpaces(end.reason),
-          ])}
-        />
-      )}
+      <Table
+        label="Runs of the campaign"
+        columns={["run", "started", ...numbers("sent", "skipped", "failed"), "ended"]}
+        rows={runs.map(([runId, { started_at, end }]) => [
+          <RunName view={view} runId={runId} />,
+          <Time at={started_at} />,
+          end?.sent,
+          end?.skipped,
+          end?.failed,
+          end === null ? "in progress" : toSpaces(end.reason),
+        ])}
+        empty="There was no run of it yet."
+      />
       {runCount > runs.length ? (
         <p>
           The newest {runs.length}; <A href="/runs">all runs</A>.
@@ -221,7 +212,7 @@ function Results({ row, verdict }: { readonly row: Found["results"]; readonly ve
             ["failed, in doubt", `${grouped(row.failed)}, ${grouped(row.in_doubt)}`],
             [
               "replied",
-              `${grouped(row.replied)}${row.reply_rate === null ? "" : ` (${formatPercent(row.reply_rate.rate)})`}`,
+              grouped(row.replied) + (row.reply_rate === null ? "" : ` (${formatPercent(row.reply_rate.rate)})`),
             ],
             ["opted out", grouped(row.opted_out)],
             [
@@ -243,10 +234,9 @@ function Results({ row, verdict }: { readonly row: Found["results"]; readonly ve
   );
 }
 
-function EndForm({ view, name, back }: { readonly view: View; readonly name: string; readonly back: string }): VNode {
+function EndForm({ name, back }: { readonly name: string; readonly back: string }): VNode {
   return (
     <ConfirmedAction
-      view={view}
       back={back}
       action="/console/campaigns/end"
       fields={{ name }}
@@ -260,7 +250,6 @@ function EndForm({ view, name, back }: { readonly view: View; readonly name: str
 }
 
 interface CampaignFormProps {
-  readonly view: View;
   /** Names of all campaigns, for the audience of a follow-up. */
   readonly names: readonly string[];
   /** The campaign to change. Undefined for a new one. */
@@ -268,12 +257,12 @@ interface CampaignFormProps {
 }
 
 /** Form that creates or changes a campaign, with its audience. */
-function CampaignForm({ view, names, campaign }: CampaignFormProps): VNode {
+function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
+  const { gapDays } = useView().settings;
   const { audience = {}, text = "", ownGapDays, topic } = campaign ?? {};
   const isNew = campaign === undefined;
   return (
     <ConfirmedAction
-      view={view}
       back={isNew ? "/campaigns" : campaignHref(campaign.name)}
       action={isNew ? "/console/campaigns/create" : "/console/campaigns/change"}
       fields={isNew ? {} : { name: campaign.name, all: "true" }}
@@ -293,10 +282,10 @@ function CampaignForm({ view, names, campaign }: CampaignFormProps): VNode {
       ) : null}
       <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
       <Field
-        label={`Gap in days; empty: ${view.settings.gapDays}`}
+        label={`Gap in days; empty: ${gapDays}`}
         type="number"
         name="gap_days"
-        min={Math.min(view.settings.gapDays, ownGapDays ?? Infinity)}
+        min={Math.min(gapDays, ownGapDays ?? Infinity)}
         max={3650}
         value={ownGapDays}
       />
@@ -318,7 +307,7 @@ function CampaignForm({ view, names, campaign }: CampaignFormProps): VNode {
           label="Got a message of"
           values={names}
           chosen={audience.messaged}
-          inWords={(one) => one}
+          inWords={String}
           none="does not matter"
         />
         <Field label="At least so many days ago" type="number" name="days" min={1} max={3650} value={audience.days} />
@@ -331,22 +320,5 @@ function CampaignForm({ view, names, campaign }: CampaignFormProps): VNode {
       </fieldset>
       <button class={isNew ? "primary" : undefined}>{isNew ? "Create campaign" : "Change campaign"}</button>
     </ConfirmedAction>
-  );
-}
-
-interface LinesProps {
-  readonly label: string;
-  readonly name: string;
-  readonly value: string;
-  readonly rows: number;
-  readonly required?: boolean;
-}
-
-/** A field of several lines under its label. */
-function Lines({ label, value, ...area }: LinesProps): VNode {
-  return (
-    <label class="area">
-      {label} <textarea {...area}>{value}</textarea>
-    </label>
   );
 }

@@ -12,21 +12,18 @@ import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { addressWith, eventHref, linkHref } from "../hrefs.ts";
 import { ChannelTile } from "../parts/channel-status.tsx";
 import { DecideLetters, Reason } from "../parts/dead-letter-actions.tsx";
-import { ConsoleDocument, Section } from "../document.tsx";
+import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { MINUTE } from "../parts/attention.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { consolePage, readChoice, readText, type View } from "../page-context.ts";
-import { A, PageForm } from "../parts/link.tsx";
+import { A, HiddenFields, PageForm } from "../parts/link.tsx";
 
 type DeliveriesView = View<"account" | "deliveries" | "runs">;
 
 /** Page Deliveries: the progress of each channel, and the dispatches that were given up or are in doubt. */
-export const deliveriesPage = consolePage({
-  reads: ["account", "deliveries", "runs"],
-  render: renderDeliveries,
-});
+export const deliveriesPage = consolePage({ reads: ["account", "deliveries", "runs"], render: renderDeliveries });
 
 /** Query parameters that name the dispatch after which a list continues. */
 const CURSORS = { dead: "letters_after", in_doubt: "in_doubt_after" } as const;
@@ -43,15 +40,8 @@ async function renderDeliveries(view: DeliveriesView): Promise<VNode> {
   const isFiltered = Object.keys(texts).length > 0;
   return (
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
-      <div>
-        <h1>Deliveries</h1>
-        <p class="quiet">What each channel received in the last 24 hours, and what waits for you</p>
-      </div>
-      {fault === undefined ? null : (
-        <p class="notice fault" role="alert">
-          {fault}.
-        </p>
-      )}
+      <Head title="Deliveries" says="What each channel received in the last 24 hours, and what waits for you" />
+      <FaultNotice>{fault && `${fault}.`}</FaultNotice>
       <div class="tiles">
         {channels.map((channel) => (
           <ChannelTile view={view} channel={channel} />
@@ -69,42 +59,39 @@ async function renderDeliveries(view: DeliveriesView): Promise<VNode> {
           ))}
         </ul>
       ) : null}
-      {lists.map(({ status, count, groups }) =>
-        status === "dead" ? (
-          <Section id="letters" title={<Counted title="Dead letters" count={count} />} class="card letters">
-            <p class="quiet">
-              {count === 0 && !isFiltered
-                ? "No dead letters: nothing was given up, or all of it was decided."
-                : "Given up after the last attempt; waiting for your decision."}
-            </p>
+      {lists.map(({ status, count, groups }) => {
+        const { id, title, none, some, List } = LISTS[status];
+        const badge = count === 0 ? null : <span class="badge">{grouped(count)}</span>;
+        return (
+          <Section id={id} title={[title, " ", badge]} class="card letters">
+            <p class="quiet">{count === 0 && !isFiltered ? none : some}</p>
             {groups.map((group) => (
-              <Cause view={view} group={group} />
+              <List view={view} group={group} />
             ))}
           </Section>
-        ) : (
-          <Section id="in-doubt" title={<Counted title="In doubt" count={count} />} class="card letters">
-            <p class="quiet">
-              {count === 0 && !isFiltered
-                ? "Nothing is in doubt."
-                : "They may or may not have arrived. Nothing is sent again by itself."}
-            </p>
-            {groups.map((group) => (
-              <Doubts view={view} group={group} />
-            ))}
-          </Section>
-        ),
-      )}
+        );
+      })}
     </ConsoleDocument>
   );
 }
 
-function Counted({ title, count }: { readonly title: string; readonly count: number }): VNode {
-  return (
-    <>
-      {title} {count === 0 ? null : <span class="badge">{grouped(count)}</span>}
-    </>
-  );
-}
+/** The lists of the page: the words of each, and the component that shows one of its groups. */
+const LISTS = {
+  dead: {
+    id: "letters",
+    title: "Dead letters",
+    none: "No dead letters: nothing was given up, or all of it was decided.",
+    some: "Given up after the last attempt; waiting for your decision.",
+    List: Cause,
+  },
+  in_doubt: {
+    id: "in-doubt",
+    title: "In doubt",
+    none: "Nothing is in doubt.",
+    some: "They may or may not have arrived. Nothing is sent again by itself.",
+    List: Doubts,
+  },
+} as const;
 
 interface GroupProps {
   readonly view: DeliveriesView;
@@ -133,8 +120,7 @@ function Cause({ view, group }: GroupProps): VNode {
       action="/deliveries/decide"
       aria-label={`${title}, ${CAUSES[error] ?? error}`}
     >
-      <input type="hidden" name="channel" value={name} />
-      <input type="hidden" name="error" value={error} />
+      <HiddenFields of={Object.entries({ channel: name, error })} />
       <div class="cause-head">
         <h3>
           {CAUSES[error] ?? error} from {title} <span class="badge">{grouped(count)}</span>
@@ -216,14 +202,13 @@ function Doubts({ view, group }: GroupProps): VNode {
         <ul class="letter-rows">{rows}</ul>
       ) : (
         <ActionForm
-          view={view}
           back={addressWith("/deliveries", view.query, {})}
           action="/console/deliveries/decide"
           fields={{ channel: name }}
         >
           <ul class="letter-rows">{rows}</ul>
           <div class="bulk">
-            <Reason view={view} label="Reason for all" />
+            <Reason label="Reason for all" />
             <button class="primary">Record decisions</button>
           </div>
         </ActionForm>
@@ -318,7 +303,7 @@ export const decideLettersPage = consolePage({
               <A href={back}>Tick the dead letters</A>, or all of them, and press the button again.
             </p>
           ) : (
-            <DecideLetters {...{ view, back, act, fields, ...chosen }} />
+            <DecideLetters {...{ back, act, fields, ...chosen }} />
           )}
         </section>
       </ConsoleDocument>

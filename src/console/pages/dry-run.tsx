@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { ENDS, READ_USD } from "../../history/run-events.ts";
-import { formatCaller, shorten } from "../../history/words.ts";
+import { formatCaller, shorten } from "../../history/event-sentences.ts";
 import { checkRun, readDryRun, type ShownDryRun } from "../../outreach/run-status.ts";
 import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
-import { ConsoleDocument, Section } from "../document.tsx";
+import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { dryRunHref } from "../hrefs.ts";
 import { consolePage, readNumber, type Made, type View } from "../page-context.ts";
 import { toSpaces } from "../parts/action-form.tsx";
@@ -22,10 +22,7 @@ const CHARACTERS_SHOWN = 500;
 /**
  * Page that shows one recorded dry run: the recipients that a real run would write to or skip, and what it would cost.
  */
-export const dryRunPage = consolePage({
-  reads: ["account", "contacts", "quota", "runs"],
-  render: renderDryRun,
-});
+export const dryRunPage = consolePage({ reads: ["account", "contacts", "quota", "runs"], render: renderDryRun });
 
 type DryRunView = View<"account" | "contacts" | "quota" | "runs">;
 
@@ -36,19 +33,21 @@ async function renderDryRun(view: DryRunView): Promise<Made> {
   const { at, caller, template } = run;
   return (
     <ConsoleDocument title="Dry run" path="/runs" view={view}>
-      <div class="head">
-        <p class="crumb">
-          <A href="/runs">Runs</A> / <A href="/runs#dry">Dry runs</A>
-        </p>
-        <h1>
-          Dry run <Badge state={["neutral", "eye", "nothing was sent"]} />
-        </h1>
-        <p class="quiet">
-          {template === null ? null : <bdi>{template} · </bdi>}
-          <Time at={at} as="full" />
-          {caller === undefined ? null : <bdi>, by {formatCaller(caller)}</bdi>}
-        </p>
-      </div>
+      <Head
+        above={<A href="/runs">Runs</A>}
+        title={
+          <>
+            Dry run <Badge state={["neutral", "eye", "nothing was sent"]} />
+          </>
+        }
+        says={
+          <>
+            {template && <bdi>{template} · </bdi>}
+            <Time at={at} as="full" />
+            {caller && <bdi>, by {formatCaller(caller)}</bdi>}
+          </>
+        }
+      />
       <div class="card dry">
         <Totals view={view} run={run} />
         <Costs run={run} />
@@ -60,7 +59,7 @@ async function renderDryRun(view: DryRunView): Promise<Made> {
           <ul class="checks">
             {checkRun(view, view.settings, run).map(({ isGood, text }) => (
               <li class={isGood ? undefined : "doubtful"}>
-                <Icon name={isGood ? "check" : "triangle-alert"} />
+                <Icon name={isGood ? "check" : "triangleAlert"} />
                 <span>{text}</span>
               </li>
             ))}
@@ -124,7 +123,7 @@ function Totals({ view, run }: RunProps & { readonly view: DryRunView }): VNode 
       </ul>
       <div class="actions">
         {sends === 0 ? null : <StartRun view={view} dry={run} />}
-        <DryRunFields view={view} limits={limits} />
+        <DryRunFields limits={limits} />
       </div>
     </div>
   );
@@ -136,7 +135,7 @@ function Costs({ run }: RunProps): VNode {
     <ul class="costs">
       {costs === undefined ? null : (
         <li>
-          <Icon name="circle-dollar-sign" />
+          <Icon name="circleDollarSign" />
           <b>A run now costs at most {formatUsd(costs.usd)}, plus new replies</b>
           <span>
             {costs.parts.join(", ")}. Each further message or profile that it reads adds at most{" "}
@@ -151,7 +150,7 @@ function Costs({ run }: RunProps): VNode {
         <span>{sends === 0 ? "It sends nothing." : "The messages go out one by one, as X allows."}</span>
       </li>
       <li>
-        <Icon name="sliders-horizontal" />
+        <Icon name="slidersHorizontal" />
         <b>
           {grouped(quota.after)} of {grouped(quota.limit)} messages used after it
         </b>

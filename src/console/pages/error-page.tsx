@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
-import { ConsoleDocument } from "../document.tsx";
-import type { NextStep } from "../page-context.ts";
+import type { ComponentChildren, VNode } from "preact";
+import { ConsoleDocument, type PagePath } from "../document.tsx";
+import type { DisclosingPage, NextStep, View } from "../page-context.ts";
 import { A } from "../parts/link.tsx";
 
 export interface ErrorView {
@@ -34,6 +34,22 @@ export function errorPage({ title, words, nextStep, requestId }: ErrorView): VNo
       </p>
     </ConsoleDocument>
   );
+}
+
+/** Page that says that the log does not know the requested name, and where to look instead. */
+export function missingPage(
+  view: View<"account">,
+  path: PagePath,
+  title: string,
+  words: ComponentChildren,
+): DisclosingPage {
+  const page = (
+    <ConsoleDocument title={title} path={path} view={view}>
+      <h1>{title}</h1>
+      <p class="empty">{words}</p>
+    </ConsoleDocument>
+  );
+  return { page, isMissing: true };
 }
 
 /** Page shown while the log is read up to a moment for which no states are stored yet. */

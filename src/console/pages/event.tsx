@@ -2,14 +2,14 @@
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { findEventAt, readEventPage } from "../../history/activity.ts";
-import { formatCaller, spaced } from "../../history/words.ts";
+import { formatCaller, spaced } from "../../history/event-sentences.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { ConsoleDocument, Section } from "../document.tsx";
+import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { consolePage, readText, type DisclosingPage, type View } from "../page-context.ts";
 import { EventList, EventSentence } from "../parts/events.tsx";
 import { A } from "../parts/link.tsx";
-import { StateChanges } from "../parts/projection-changes.tsx";
+import { StateChanges } from "../parts/event-state-changes.tsx";
 import { type NamedValue, NamedValues } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 
@@ -42,14 +42,14 @@ async function renderEvent(view: View<"account" | "contacts" | "runs">): Promise
   ];
   const page = (
     <ConsoleDocument title={`Event ${position}`} path="/activity" view={view}>
-      <div class="head">
-        <h1>
-          {spaced(type)} <small>at position {grouped(position)}</small>
-        </h1>
-        <p>
-          <Time at={time} as="full" />
-        </p>
-      </div>
+      <Head
+        title={
+          <>
+            {spaced(type)} <small>at position {grouped(position)}</small>
+          </>
+        }
+        says={<Time at={time} as="full" />}
+      />
       <EventSentence view={view} event={event} isWhole />
       <NamedValues of={facts} />
       <Cited view={view} id="causes" title="What caused it" events={causes} />
@@ -106,15 +106,12 @@ function Cited({ view, id, title, events }: CitedProps): VNode | null {
   );
 }
 
-interface OutcomesProps {
-  readonly view: View<"runs">;
-  readonly outcomes: NonNullable<Awaited<ReturnType<typeof readEventPage>>>["outcomes"];
-}
+type Outcomes = NonNullable<Awaited<ReturnType<typeof readEventPage>>>["outcomes"];
 
 /**
  * Shows the outcomes of an event's dispatches, channel by channel. Renders nothing for an event that requested none.
  */
-function Outcomes({ view, outcomes }: OutcomesProps): VNode | null {
+function Outcomes({ view, outcomes }: { view: View<"runs">; outcomes: Outcomes }): VNode | null {
   if (outcomes.length === 0) return null;
   return (
     <Section id="outcomes" title="Outcomes">

@@ -37,7 +37,7 @@ async function renderFind(view: Searched): Promise<DisclosingPage | OtherPage> {
   const found = wanted === undefined ? empty : await searchLog(view, wanted, isSuggesting ? SUGGESTED_MAX : SHOWN_MAX);
   const groups = isSuggesting ? limitAll(found.groups) : found.groups;
   const disclosed = { records: groups.reduce((sum, { results }) => sum + results.length, 0) };
-  const [only, ...others] = found.exact.flatMap((result) => toHref(result) ?? []);
+  const [only, ...others] = found.exact.flatMap((result) => toLink(view, result)[1] ?? []);
   if (!isSuggesting && only !== undefined && others.length === 0) return { location: only, disclosed: { records: 1 } };
   const page = (
     <ConsoleDocument title="Find" view={view}>
@@ -66,7 +66,7 @@ const KINDS: Readonly<Record<SearchResult["kind"], readonly [heading: string, ic
   recipient: ["People", "users"],
   run: ["Runs", "send"],
   campaign: ["Campaigns", "megaphone"],
-  template: ["Templates", "file-text"],
+  template: ["Templates", "fileText"],
   link: ["Links", "link"],
   event: ["Events", "list"],
 };
@@ -91,16 +91,16 @@ function Group({ view, group: { kind, total, results }, part }: GroupProps): VNo
           <small>{count}</small>
         )}
       </h2>
-      <ul class="options">
+      <ul>
         {results.map((result) => {
-          const href = toHref(result);
+          const [name, href] = toLink(view, result);
           return href === undefined ? null : (
             <li>
               <A class="option" href={href}>
                 <Icon name={icon} />
                 <span>
                   <b>
-                    <Marked text={toName(view, result)} part={part} />
+                    <Marked text={name} part={part} />
                   </b>
                   <Details result={result} />
                 </span>
@@ -141,36 +141,20 @@ function Marked({ text, part }: { readonly text: string; readonly part: string }
   );
 }
 
-function toName(view: View<"runs">, result: SearchResult): string {
+/** Returns the name of a search result, and the address of its page if it has one. */
+function toLink(view: View<"runs">, result: SearchResult): readonly [name: string, href: `/${string}` | undefined] {
   switch (result.kind) {
     case "recipient":
-      return formatContactName(result.recipient);
+      return [formatContactName(result.recipient), recipientHref(result.recipient)];
     case "run":
-      return nameRun(view.state("runs"), result.runId);
+      return [nameRun(view.state("runs"), result.runId), runHref(result.runId)];
     case "campaign":
+      return [result.name, campaignHref(result.name)];
     case "template":
-      return result.name;
+      return [result.name, "/results"];
     case "link":
-      return result.link;
+      return [result.link, hrefForLink(result.link)];
     case "event":
-      return result.id ?? `Position ${grouped(result.position)}`;
-  }
-}
-
-/** Returns the page of a search result. Undefined if it has no page. */
-function toHref(result: SearchResult): `/${string}` | undefined {
-  switch (result.kind) {
-    case "recipient":
-      return recipientHref(result.recipient);
-    case "run":
-      return runHref(result.runId);
-    case "campaign":
-      return campaignHref(result.name);
-    case "template":
-      return "/results";
-    case "link":
-      return hrefForLink(result.link);
-    case "event":
-      return eventHref(result.position);
+      return [result.id ?? `Position ${grouped(result.position)}`, eventHref(result.position)];
   }
 }

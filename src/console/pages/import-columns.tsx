@@ -1,35 +1,30 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
+import type { ImportPreview } from "../../recipients/recipients.operations.ts";
 import { Icon } from "../parts/icon.tsx";
 
-/** A column of a previewed file, as the API answers it. */
-interface FileColumn {
-  readonly name: string;
-  readonly example: string;
-  readonly column: string | null;
-  readonly why: "named" | "chosen" | "guessed" | "field" | "unused" | "opt_out";
-  readonly is_unclear: boolean;
+/** Rows of an imported file that could not be used. Their values are texts from outside. */
+export interface RefusedRows {
+  readonly refused: number;
+  readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
 }
 
-/** Dates of a previewed file that can be read in two ways, as the API answers them. */
-interface FileDates {
-  readonly example: string;
-  readonly dmy: string;
-  readonly mdy: string;
-  readonly order: "dmy" | "mdy" | null;
-  readonly is_proven: boolean;
-}
-
-/** Part of a preview that says what the columns of a file become. */
-export interface ColumnsPreview {
-  readonly columns: readonly FileColumn[];
-  readonly dates?: FileDates;
+/** Preview of an import, as the API answers it, with the operator's choices and the hidden fields of its form. */
+export interface Preview extends ImportPreview, RefusedRows {
   /** Names of our columns, to which a column of the file can be assigned. */
   readonly known: readonly string[];
   /** Template fields that the message uses. */
   readonly fields: readonly string[];
+  readonly duplicates: number;
+  readonly notes: readonly string[];
   /** True if the operator has chosen the order of the dates. */
   readonly isDated: boolean;
+  /** Consent that the operator states for all rows that do not say it; empty if they state none. */
+  readonly stated: { readonly basis: string; readonly source: string };
+  /** Hidden fields with which the page keeps the file for the next form. `kept` is absent if the file is too large. */
+  readonly kept: { readonly kept_name: string; readonly kept?: string; readonly kept_sha256: string };
+  /** Refused lines as CSV, as many as fit in a page. */
+  readonly refusedCsv: { readonly text: string; readonly lines: number };
 }
 
 /** Words of the page for our columns. */
@@ -59,19 +54,13 @@ export function reasonInWords(reason: string): string {
   );
 }
 
-interface MappedColumnProps {
-  readonly preview: ColumnsPreview;
-  readonly column: FileColumn;
-  readonly index: number;
-}
-
 /** Shows a column of the file, what it becomes, and a question if that is unclear. Only unclear columns are amber. */
-export function MappedColumn({ column: of, index, preview }: MappedColumnProps): VNode {
-  const { name, example, column, why } = of;
+export function MappedColumn({ preview, index }: { readonly preview: Preview; readonly index: number }): VNode {
+  const { name, example, column, why, is_unclear } = preview.columns[index]!;
   const { known, fields, dates, isDated } = preview;
   const isDate = column?.endsWith("_at") === true && known.includes(column) && dates !== undefined;
   const isDateUnclear = isDate && dates.example !== "" && !dates.is_proven && !isDated;
-  const isUnclear = of.is_unclear || isDateUnclear;
+  const isUnclear = is_unclear || isDateUnclear;
   const own = name.trim().replace(/\s+/g, " ").toLowerCase();
   const others = [...new Set([...fields, own, ...(column === null ? [] : [column])])].filter(
     (one) => !known.includes(one),
@@ -83,25 +72,20 @@ export function MappedColumn({ column: of, index, preview }: MappedColumnProps):
       </label>
       <bdi class="eg">{example}</bdi>
       <select id={`map-${index}`} name={`map_${index}`}>
-        {known.map((one) => (
+        {[...known, ...others].map((one) => (
           <option value={`${name}=${one}`} selected={one === column}>
-            {columnInWords(one)}
-          </option>
-        ))}
-        {others.map((one) => (
-          <option value={`${name}=${one}`} selected={one === column}>
-            field {one}
+            {known.includes(one) ? columnInWords(one) : `field ${one}`}
           </option>
         ))}
         <option value={`${name}=`} selected={column === null}>
           do not import
         </option>
       </select>
-      <Icon name={isUnclear ? "triangle-alert" : column === null ? "x" : "check"} />
+      <Icon name={isUnclear ? "triangleAlert" : column === null ? "x" : "check"} />
       <div class="hint">
         {isUnclear ? <b>Please check. </b> : null}
         {why === "guessed" && column !== null ? "Recognised by its name: change it if it is something else. " : null}
-        {of.is_unclear && why !== "opt_out" ? "Another column becomes the same: choose one of the two. " : null}
+        {is_unclear && why !== "opt_out" ? "Another column becomes the same: choose one of the two. " : null}
         {why === "opt_out" ? "Rows that say yes here are refused: import them as a suppression list. " : null}
         {why === "unused" ? "No message uses it, so it stays out of the log. " : null}
         {why !== "named" && column !== null ? YES_NO[column] : null}
@@ -116,8 +100,8 @@ const YES_NO: Readonly<Record<string, string>> = {
   tracking: "“yes” counts as granted, and “no” as denied. ",
 };
 
-/** Asks for the order of day and month, unless another date of the file shows it. */
-function DateOrder({ dates }: { readonly dates: FileDates }): VNode {
+/** Asks for the order of day and month, unless some date of the file makes it clear. */
+function DateOrder({ dates }: { readonly dates: NonNullable<Preview["dates"]> }): VNode {
   const { example, order, is_proven: isProven } = dates;
   if (example === "" || (isProven && order !== null)) {
     const isRead = example === "" || order === null ? "" : `${example} is read as ${dayInWords(dates[order])}`;

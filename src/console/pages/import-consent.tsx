@@ -1,29 +1,11 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { countInWords, grouped, ALL_OF } from "../../platform/counts-and-lists.ts";
-import { Select } from "../parts/action-form.tsx";
-import { columnInWords } from "./import-columns.tsx";
+import { Field, Select } from "../parts/action-form.tsx";
+import { columnInWords, type Preview } from "./import-columns.tsx";
 import { BASIS_WORDS } from "./people.tsx";
 
-/** People of a previewed file with a consent that lacks the same evidence, as the API answers them. */
-interface LackingEvidence {
-  readonly missing: readonly string[];
-  readonly count: number;
-  readonly first: readonly { readonly line: number; readonly id?: string; readonly username?: string }[];
-}
-
-/** Part of a preview that is about consent. */
-export interface ConsentPreview {
-  /** Number of rows that are refused because they have evidence of a consent, but no basis. */
-  readonly without_basis: number;
-  readonly lacking_evidence: readonly LackingEvidence[];
-  /** Consent that the operator states for all rows that do not say it; empty if they state none. */
-  readonly stated: { readonly basis: string; readonly source: string };
-}
-
-interface ConsentProps {
-  readonly preview: ConsentPreview;
-}
+type ConsentProps = { readonly preview: Preview };
 
 const BASES = ["opt_in", "dm_first", "none"] as const;
 
@@ -52,10 +34,13 @@ export function ConsentOfAllRows({ preview: { stated, without_basis: without } }
             inWords={(one) => (one === "none" ? "no consent" : BASIS_WORDS[one])}
             none="as the file says"
           />
-          <label>
-            Source of consent{" "}
-            <input name="consent_source" value={stated.source} maxLength={500} placeholder="Newsletter form" />
-          </label>
+          <Field
+            label="Source of consent"
+            name="consent_source"
+            value={stated.source}
+            maxLength={500}
+            placeholder="Newsletter form"
+          />
         </div>
       </details>
     </section>
@@ -85,6 +70,6 @@ export function LackingConsent({ preview: { lacking_evidence: lacking } }: Conse
   );
 }
 
-function nameWithLine({ line, id, username }: LackingEvidence["first"][number]): string {
+function nameWithLine({ line, id, username }: Preview["lacking_evidence"][number]["first"][number]): string {
   return `${username === undefined ? id : `@${username}`} in line ${grouped(line)}`;
 }

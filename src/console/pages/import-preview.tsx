@@ -1,52 +1,18 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { grouped, countInWords } from "../../platform/counts-and-lists.ts";
-import { dayInWords, MappedColumn, reasonInWords, type ColumnsPreview } from "./import-columns.tsx";
-import { ConsentOfAllRows, LackingConsent, type ConsentPreview } from "./import-consent.tsx";
+import { dayInWords, MappedColumn, reasonInWords, type Preview } from "./import-columns.tsx";
+import { ConsentOfAllRows, LackingConsent } from "./import-consent.tsx";
 import { BASIS_WORDS } from "./people.tsx";
 import { FileField } from "../parts/action-form.tsx";
 import { Badge } from "../parts/icon.tsx";
-import { A } from "../parts/link.tsx";
-import type { Notice, View } from "../page-context.ts";
+import { A, HiddenFields } from "../parts/link.tsx";
+import { FaultNotice } from "../document.tsx";
+import { useView, type Notice, type View } from "../page-context.ts";
 
 /** Number of refused lines that the page lists, if there are more than it lists at most. A link downloads the others. */
 const LINES_SHOWN = 20;
 const LINES_SHOWN_MAX = 25;
-
-interface Finished {
-  readonly line: number;
-  readonly id?: string;
-  readonly username?: string;
-  readonly name?: string;
-  readonly basis?: keyof typeof BASIS_WORDS;
-  readonly consent_at?: string;
-  readonly consent_source?: string;
-  readonly fields: Readonly<Record<string, string>>;
-  readonly message?: string;
-  readonly missing?: readonly string[];
-}
-
-/** Preview of an import, as the API answers it, with the hidden fields of its form. */
-export interface Preview extends ColumnsPreview, ConsentPreview {
-  readonly rows: number;
-  readonly delimiter?: string;
-  readonly fault?: string;
-  readonly added: number;
-  readonly updated: number;
-  readonly unchanged: number;
-  readonly without_consent: number;
-  readonly without_evidence: number;
-  readonly revoked: number;
-  readonly duplicates: number;
-  readonly finished: readonly Finished[];
-  readonly refused: number;
-  readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
-  readonly notes: readonly string[];
-  /** Hidden fields with which the page keeps the file for the next form. `kept` is absent if the file is too large. */
-  readonly kept: { readonly kept_name: string; readonly kept?: string; readonly kept_sha256: string };
-  /** Refused lines as CSV, as many as fit in a page. */
-  readonly refusedCsv: { readonly text: string; readonly lines: number };
-}
 
 interface ImportFormProps {
   readonly view: View;
@@ -61,7 +27,6 @@ interface ImportFormProps {
  */
 export function ImportForm({ view, preview, notice }: ImportFormProps): VNode | null {
   if (view.formToken === undefined) return null;
-  const hidden = { form_token: view.formToken, back: "/people", ...preview?.kept };
   return (
     <form
       id="import"
@@ -72,30 +37,25 @@ export function ImportForm({ view, preview, notice }: ImportFormProps): VNode | 
       data-preview={PREVIEW}
       aria-labelledby="import-title"
     >
-      {Object.entries(hidden).map(([name, value]) => (
-        <input type="hidden" name={name} value={value} />
-      ))}
-      {notice === undefined ? null : (
-        <p class="notice fault" role="alert">
-          <bdi>{notice.text}</bdi>
-        </p>
-      )}
+      <HiddenFields of={Object.entries({ form_token: view.formToken, back: "/people", ...preview?.kept })} />
+      <FaultNotice>{notice && <bdi>{notice.text}</bdi>}</FaultNotice>
       <p class="busy">Reading the file…</p>
-      {preview === undefined ? <FileChoice view={view} /> : <PreviewedFile preview={preview} />}
+      {preview === undefined ? <FileChoice /> : <PreviewedFile preview={preview} />}
     </form>
   );
 }
 
 const PREVIEW = "/console/recipients/preview";
 
-function FileChoice({ view }: { readonly view: View }): VNode {
+function FileChoice(): VNode {
+  const { recipientsBytes } = useView().settings.limits;
   return (
     <>
       <header>
         <h2 id="import-title">Import people</h2>
         <p class="quiet" id="import-says">
-          A CSV, JSON or JSON Lines file of up to {view.settings.limits.recipientsBytes / 2 ** 20} MiB with a handle or
-          an id in each row. The next step shows what would be imported; nothing is written before.
+          A CSV, JSON or JSON Lines file of up to {recipientsBytes / 2 ** 20} MiB with a handle or an id in each row.
+          The next step shows what would be imported; nothing is written before.
         </p>
       </header>
       <FileField describedBy="import-says" />
@@ -115,15 +75,20 @@ function Cancel(): VNode {
   );
 }
 
-interface PreviewProps {
-  readonly preview: Preview;
-}
+type PreviewProps = { readonly preview: Preview };
 
 function PreviewedFile({ preview }: PreviewProps): VNode {
   const { kept, rows, delimiter, fault, added, updated, unchanged, without_consent: without } = preview;
   const usable = added + updated + unchanged;
   const unproved =
     preview.without_evidence === 0 ? "" : `, ${grouped(preview.without_evidence)} without its date or source`;
+  const sums = [
+    ["New", added, ""],
+    ["Updated", updated, ""],
+    ["Unchanged", unchanged, ""],
+    ["No consent", without, "warn"],
+    ["Refused", preview.refused, "bad"],
+  ] as const;
   const separator = delimiter === undefined ? "" : `, separated by ${delimiter === "\t" ? "tabs" : `“${delimiter}”`}`;
   return (
     <>
@@ -144,25 +109,24 @@ function PreviewedFile({ preview }: PreviewProps): VNode {
           <FileField describedBy="import-again" />
         </div>
       ) : null}
-      {fault === undefined ? null : (
-        <p class="notice fault" role="alert">
-          No row can be imported: <bdi>{fault}</bdi>.
-        </p>
-      )}
+      <FaultNotice>{fault && <bdi>No row can be imported: {fault}.</bdi>}</FaultNotice>
       {fault === undefined ? <ConsentOfAllRows preview={preview} /> : null}
       <dl class="sums" aria-label="What the import would do">
-        <Sum name="New" count={added} />
-        <Sum name="Updated" count={updated} />
-        <Sum name="Unchanged" count={unchanged} />
-        <Sum name="No consent" count={without} tone="warn" />
-        <Sum name="Refused" count={preview.refused} tone="bad" href="#refused-lines" />
+        {sums.map(([name, count, tone]) => (
+          <div>
+            <dt>{name}</dt>
+            <dd class={count === 0 ? "" : tone}>
+              {tone === "bad" && count > 0 ? <a href="#refused-lines">{grouped(count)}</a> : grouped(count)}
+            </dd>
+          </div>
+        ))}
       </dl>
       <LackingConsent preview={preview} />
       <section>
         <h3>Columns</h3>
         <ul class="map">
-          {preview.columns.map((column, index) => (
-            <MappedColumn column={column} index={index} preview={preview} />
+          {preview.columns.map((_column, index) => (
+            <MappedColumn index={index} preview={preview} />
           ))}
         </ul>
       </section>
@@ -182,25 +146,6 @@ function PreviewedFile({ preview }: PreviewProps): VNode {
         {usable === 0 ? null : <button class="primary">Import {countInWords(usable, "person", "people")}</button>}
       </footer>
     </>
-  );
-}
-
-interface SumProps {
-  readonly name: string;
-  readonly count: number;
-  readonly tone?: "warn" | "bad";
-  /** Address of the section that lists what is counted. */
-  readonly href?: `#${string}`;
-}
-
-function Sum({ name, count, tone, href }: SumProps): VNode {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd class={count === 0 ? undefined : tone}>
-        {href === undefined || count === 0 ? grouped(count) : <a href={href}>{grouped(count)}</a>}
-      </dd>
-    </div>
   );
 }
 
@@ -225,7 +170,7 @@ function FinishedPeople({ preview: { finished } }: PreviewProps): VNode | null {
               <Badge
                 state={
                   basis === undefined || basis === "none"
-                    ? ["warn", "triangle-alert", "No consent"]
+                    ? ["warn", "triangleAlert", "No consent"]
                     : ["good", "check", BASIS_WORDS[basis]]
                 }
               />{" "}

@@ -1,21 +1,17 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import { ConfirmedAction, FileField, Select } from "../parts/action-form.tsx";
+import type { RunSettings } from "../../outreach/run-status.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { ConsoleDocument, Section } from "../document.tsx";
+import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { breakable, OnlyFirst, Table } from "../parts/table.tsx";
-import { ImportForm, type Preview } from "./import-preview.tsx";
+import type { Preview, RefusedRows } from "./import-columns.tsx";
+import { ImportForm } from "./import-preview.tsx";
 import { consolePage, type ConsolePage, type Notice, type View } from "../page-context.ts";
 import { A } from "../parts/link.tsx";
 
 /** Maximum number of rows listed for each kind of fault. The first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
-
-/** Rows of an imported file that could not be used. Their values are texts from outside. */
-interface RefusedRows {
-  readonly refused: number;
-  readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
-}
 
 /** Cells of an imported file whose value was changed when they were read. */
 interface NotedCells {
@@ -55,10 +51,7 @@ export function importPage(content: ImportPageContent = {}): ConsolePage {
     reads: ["account"],
     render: (view) => (
       <ConsoleDocument title="Import" path="/people" view={view} isStill>
-        <p>
-          <A href="/people">People</A>
-        </p>
-        <h1>Import</h1>
+        <Head above={<A href="/people">People</A>} title="Import" />
         {view.formToken === undefined ? <p class="empty">Nothing can be imported here.</p> : null}
         <ImportForm view={view} {...content} />
         {content.preview === undefined ? <SuppressionsForm view={view} /> : null}
@@ -75,79 +68,69 @@ export function importReportPage(report: ImportReport): ConsolePage {
   const { added, updated, without_consent, without_evidence, revoked, template_fields: fields } = report;
   return consolePage({
     reads: ["account"],
-    render: (view) => (
-      <ConsoleDocument title="Import" path="/people" view={view} isStill>
-        <h1>Import</h1>
-        <p>
-          {grouped(added)} added, {grouped(updated)} updated, {grouped(report.refused)} refused.
-        </p>
-        {without_consent === 0 ? null : (
-          <p>
-            {grouped(without_consent)} of them without consent: their basis is none or missing
-            <Hindrance view={view} isHindering={view.settings.requireConsent !== false} />.
-          </p>
-        )}
-        {without_evidence === 0 ? null : (
-          <p>
-            {grouped(without_evidence)} of them without the date or source of their consent
-            <Hindrance view={view} isHindering={view.settings.requireConsent === "evidence"} />.
-          </p>
-        )}
-        {revoked === 0 ? null : (
-          <p>{grouped(revoked)} of them had consent before: the file revokes it by the basis none.</p>
-        )}
-        {fields.length === 0 ? null : (
-          <p>
-            Template fields:{" "}
-            {fields.map((name, at) => (
-              <>
-                {at === 0 ? "" : ", "}
-                <bdi>{name}</bdi>
-              </>
-            ))}
-            .
-          </p>
-        )}
-        <Noted {...report} />
-        <Refused {...report} />
-        <Duplicates {...report} />
-        <p>
+    render(view) {
+      const { requireConsent } = view.settings;
+      const sentences = [
+        `${grouped(added)} added, ${grouped(updated)} updated, ${grouped(report.refused)} refused.`,
+        without_consent > 0 &&
+          `${grouped(without_consent)} of them without consent: their basis is none or missing${sayHindrance(requireConsent, requireConsent !== false)}.`,
+        without_evidence > 0 &&
+          `${grouped(without_evidence)} of them without the date or source of their consent${sayHindrance(requireConsent, requireConsent === "evidence")}.`,
+        revoked > 0 && `${grouped(revoked)} of them had consent before: the file revokes it by the basis none.`,
+        fields.length > 0 && [
+          "Template fields: ",
+          fields.map((name, at) => [at === 0 ? "" : ", ", <bdi>{name}</bdi>]),
+          ".",
+        ],
+      ];
+      return (
+        <ReportPage view={view} title="Import" sentences={sentences} report={report}>
+          <Duplicates {...report} />
           <A href="/people">All people</A>
-        </p>
-      </ConsoleDocument>
-    ),
+        </ReportPage>
+      );
+    },
   });
 }
 
-/** Says that the people get no message, and by which setting. Renders nothing if the setting does not hinder it. */
-function Hindrance({ view, isHindering }: { readonly view: View; readonly isHindering: boolean }): VNode | null {
-  if (!isHindering) return null;
-  return (
-    <>
-      , so they get no message while <code>REQUIRE_CONSENT</code> is {String(view.settings.requireConsent)}
-    </>
-  );
+/** Says that the people get no message, and by which setting; empty if the setting does not hinder it. */
+function sayHindrance(requireConsent: RunSettings["requireConsent"], isHindering: boolean): string {
+  return isHindering ? `, so they get no message while REQUIRE_CONSENT is ${requireConsent}` : "";
 }
 
 /** Page with the result of importing suppressions. The result is recorded nowhere. */
 export function suppressionsReportPage(report: SuppressionsReport): ConsolePage {
   const { added, repeated, refused } = report;
+  const sentence = `${grouped(added)} added, ${grouped(repeated)} suppressed before, ${grouped(refused)} refused.`;
   return consolePage({
     reads: ["account"],
     render: (view) => (
-      <ConsoleDocument title="Import" path="/people" view={view} isStill>
-        <h1>Import of suppressions</h1>
-        <p>
-          {grouped(added)} added, {grouped(repeated)} suppressed before, {grouped(refused)} refused.
-        </p>
-        <Noted {...report} />
-        <Refused {...report} />
-        <p>
-          <A href="/people?status=suppressed">Suppressed people</A>
-        </p>
-      </ConsoleDocument>
+      <ReportPage view={view} title="Import of suppressions" sentences={[sentence]} report={report}>
+        <A href="/people?status=suppressed">Suppressed people</A>
+      </ReportPage>
     ),
   });
+}
+
+interface ReportPageProps {
+  readonly view: View<"account">;
+  readonly title: string;
+  /** Sentences on the result. */
+  readonly sentences: readonly ComponentChildren[];
+  readonly report: RefusedRows & NotedCells;
+  readonly children: ComponentChildren;
+}
+
+function ReportPage({ view, title, sentences, report, children }: ReportPageProps): VNode {
+  return (
+    <ConsoleDocument title="Import" path="/people" view={view} isStill>
+      <h1>{title}</h1>
+      {sentences.map((sentence) => sentence && <p>{sentence}</p>)}
+      <Noted {...report} />
+      <Refused {...report} />
+      {children}
+    </ConsoleDocument>
+  );
 }
 
 function Refused({ refused, refused_rows: rows }: RefusedRows): VNode | null {
@@ -204,7 +187,6 @@ function SuppressionsForm({ view }: { readonly view: View }): VNode | null {
   return (
     <Section id="suppressions" title="Suppression list">
       <ConfirmedAction
-        view={view}
         back="/people"
         action="/console/suppressions"
         sendsFile

@@ -23,10 +23,7 @@ import { A } from "../parts/link.tsx";
 const LINKS_SHOWN = 100;
 
 /** Page that lists all clicked links, with clicks by people, suspected clicks of X itself, and clicks by bots. */
-export const linksPage = consolePage({
-  reads: ["account", "clicks", "conversions", "suspected"],
-  render: renderLinks,
-});
+export const linksPage = consolePage({ reads: ["account", "clicks", "conversions", "suspected"], render: renderLinks });
 
 function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspected">): VNode {
   const sort = readSort(view, LINK_LIST_COLUMNS, { by: "last", order: "descending" });
@@ -78,8 +75,8 @@ function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspecte
           clicked for long: {grouped(countedMax)} links are counted one by one.
         </p>
       )}
-      <ListPages view={view} path="/links" rows="links" next={next} />
-      <ForgetClicks view={view} />
+      <ListPages path="/links" rows="links" next={next} />
+      <ForgetClicks />
     </ConsoleDocument>
   );
 }
@@ -98,7 +95,7 @@ async function renderLink(
   const converted = readConversions(view).get(link);
   return (
     <ConsoleDocument title={link} path="/links" view={view}>
-      <h1 class="breakable">
+      <h1>
         <bdi>{link}</bdi>
       </h1>
       {counts === undefined ? (
@@ -188,10 +185,9 @@ function Recipients({ found }: { readonly found: NonNullable<Awaited<ReturnType<
 }
 
 /** Form that erases the clicks from one IP address, when a visitor asks for it and states the address. */
-function ForgetClicks({ view }: { readonly view: View }): VNode | null {
+function ForgetClicks(): VNode {
   return (
     <ConfirmedAction
-      view={view}
       back="/links"
       action="/console/clicks/forget"
       label="Erase the clicks of an address"

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { readChannels } from "../../delivery/backlog.ts";
 import { readNews } from "../../history/activity.ts";
-import { countMessagePeriods, readChangedFigures, readTotals } from "../../history/figures.ts";
+import { countMessagePeriods, readChangedFigures, readTotals } from "../../history/chart-figures.ts";
 import { RESULT_DAYS_SHOWN } from "../../history/read-results.ts";
 import { readAttention, readOpenItems } from "../../outreach/attention/read-attention.ts";
 import { readQuota } from "../../outreach/run-status.ts";
@@ -11,13 +11,13 @@ import { BarChart, type BoundedRate } from "../parts/charts.tsx";
 import { ClicksChart, describePeriods, RangePicker, readPeriods } from "../parts/time-charts.tsx";
 import { AttentionList, DecidedList } from "../parts/attention.tsx";
 import { ChannelLine } from "../parts/channel-status.tsx";
-import { ConsoleDocument, Section } from "../document.tsx";
+import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { Figure } from "./results.tsx";
 import { NewsDays } from "../parts/news.tsx";
-import { runCard, Card } from "../parts/run-card.tsx";
+import { runCard } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { formatTime, readTimes, Time, toIso } from "../parts/time.tsx";
-import { consolePage, type View } from "../page-context.ts";
+import { consolePage, useView, type View } from "../page-context.ts";
 import { Table } from "../parts/table.tsx";
 import { A, ImportLink } from "../parts/link.tsx";
 
@@ -27,16 +27,14 @@ const NEWEST_LINES = 12;
 const ATTENTION_SHOWN = 5;
 
 /** Page Overview: today's run, what needs attention, and the newest events. */
-export const overviewPage = consolePage({
-  reads: ["account", "deliveries", "news", "quota", "results", "run", "runs", "stats", "suspected", "timeline"],
-  render: renderOverview,
-});
+const READS = [
+  ...(["account", "deliveries", "news", "quota", "results"] as const),
+  ...(["run", "runs", "stats", "suspected", "timeline"] as const),
+];
 
-async function renderOverview(
-  view: View<
-    "account" | "deliveries" | "news" | "quota" | "results" | "run" | "runs" | "stats" | "suspected" | "timeline"
-  >,
-): Promise<VNode> {
+export const overviewPage = consolePage({ reads: READS, render: renderOverview });
+
+async function renderOverview(view: View<(typeof READS)[number]>): Promise<VNode> {
   const run = await runCard(view);
   const totals = await readTotals(view);
   const open = await readOpenItems(view, view.settings, view.live);
@@ -48,18 +46,21 @@ async function renderOverview(
       view={view}
       changes={view.asOf === undefined ? null : <ChangesSince view={view} />}
     >
-      <div class="head">
-        <h1>Overview</h1>
-        {view.formToken === undefined ? null : (
-          <p class="actions">
-            <ImportLink look="button" label="Import people…" />
-          </p>
-        )}
-      </div>
+      <Head title="Overview">
+        {view.formToken === undefined ? null : <ImportLink look="button" label="Import people…" />}
+      </Head>
       <SetupLeft view={view} />
-      <SinceLastVisit view={view} />
+      <SinceLastVisit />
       {open.length === 0 ? null : (
-        <Section id="attention" title={<AttentionTitle count={open.length} />} class="card attention">
+        <Section
+          id="attention"
+          title={
+            <>
+              Needs attention <span class="badge bad">{grouped(open.length)}</span> <A href="/attention">Show all</A>
+            </>
+          }
+          class="card attention"
+        >
           <AttentionList view={view} back="/" items={open.slice(0, ATTENTION_SHOWN)} />
         </Section>
       )}
@@ -87,14 +88,6 @@ async function renderOverview(
   );
 }
 
-function AttentionTitle({ count }: { readonly count: number }): VNode {
-  return (
-    <>
-      Needs attention <span class="badge bad">{grouped(count)}</span> <A href="/attention">Show all</A>
-    </>
-  );
-}
-
 /** Page Attention: all items that wait for an operator, and the decisions of the last 15 minutes. */
 export const attentionPage = consolePage({
   reads: ["account", "deliveries", "run", "runs"],
@@ -104,10 +97,7 @@ export const attentionPage = consolePage({
       open.length === 0 ? "Nothing needs you." : `${countInWords(open.length, "open item")}, most severe first.`;
     return (
       <ConsoleDocument title="Needs attention" view={view}>
-        <div>
-          <h1>Needs attention</h1>
-          <p class="quiet">{left}</p>
-        </div>
+        <Head title="Needs attention" says={left} />
         <Section id="open" title={<span class="unseen">Open</span>} class="card attention">
           {open.length === 0 ? (
             <p class="empty">No dead letters, nothing in doubt, and all channels deliver.</p>
@@ -124,10 +114,6 @@ export const attentionPage = consolePage({
     );
   },
 });
-
-interface Viewed {
-  readonly view: View<"account" | "deliveries" | "timeline">;
-}
 
 /** Figures of the overview at the moment of the page, and now. */
 function ChangesSince({ view }: { readonly view: View<"deliveries" | "stats" | "suspected"> }): VNode {
@@ -157,7 +143,7 @@ function ChangesSince({ view }: { readonly view: View<"deliveries" | "stats" | "
 }
 
 /** Names the setup steps that are not done yet. Renders nothing once a run can start. */
-function SetupLeft({ view }: Viewed): VNode | null {
+function SetupLeft({ view }: { readonly view: View<"account"> }): VNode | null {
   const left = missingForRun(view).map(({ title }) => title);
   if (left.length === 0) return null;
   return (
@@ -171,7 +157,8 @@ function SetupLeft({ view }: Viewed): VNode | null {
 /**
  * Links to the events since this browser's last visit. Renders nothing without an earlier visit, or if there are none.
  */
-function SinceLastVisit({ view: { lastVisit, position } }: Viewed): VNode | null {
+function SinceLastVisit(): VNode | null {
+  const { lastVisit, position } = useView();
   if (lastVisit === undefined || lastVisit.position >= position) return null;
   return (
     <p>
@@ -184,7 +171,9 @@ function SinceLastVisit({ view: { lastVisit, position } }: Viewed): VNode | null
 async function renderQuota(view: View<"quota">): Promise<VNode> {
   const { used, limit, resets_at } = await readQuota(view);
   return (
-    <Card
+    <Section
+      id="quota"
+      class="card"
       title={view.asOf === undefined ? "Today's quota" : `Quota of ${formatTime(view.now, "date", readTimes(view))}`}
     >
       <p class="figure">
@@ -196,19 +185,16 @@ async function renderQuota(view: View<"quota">): Promise<VNode> {
           Starts again at <Time at={resets_at} />.
         </p>
       )}
-    </Card>
+    </Section>
   );
-}
-
-interface TotalsProps {
-  readonly totals: Awaited<ReturnType<typeof readTotals>>;
 }
 
 /**
  * Shows the counts of messages by outcome, each with a link to their recipients or events, and the rates of the last 30
  * days.
  */
-function Totals({ totals: { sent, skipped, failed, inDoubt, recent } }: TotalsProps): VNode {
+function Totals({ totals }: { readonly totals: Awaited<ReturnType<typeof readTotals>> }): VNode {
+  const { sent, skipped, failed, inDoubt, recent } = totals;
   const { figures, previous } = recent;
   const { replied, tracked, reply_rate, click_rate } = figures;
   return (
@@ -236,7 +222,7 @@ function rateInWords(rate: BoundedRate | null, before: BoundedRate | null | unde
   return { value, change: `${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(1)} points` };
 }
 
-function MessagesChart({ view }: Viewed): VNode {
+function MessagesChart({ view }: { readonly view: View<"timeline"> }): VNode {
   const periods = readPeriods(view, "day");
   const bars = countMessagePeriods(view, periods);
   const series = [

@@ -15,7 +15,7 @@ import {
   type ShownContact,
   type ShownStatus,
 } from "../../recipients/list-recipients.ts";
-import { ConsoleDocument } from "../document.tsx";
+import { ConsoleDocument, Head } from "../document.tsx";
 import type { RecipientNames } from "../hrefs.ts";
 import { RecipientLink } from "../parts/events.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
@@ -25,7 +25,7 @@ import { Time } from "../parts/time.tsx";
 import { listHref, readListPage, readSort } from "../sorted-page.ts";
 import { consolePage, readChoice, readText, type DisclosingPage, type View } from "../page-context.ts";
 import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
-import { A, ImportLink, PageForm, Tabs } from "../parts/link.tsx";
+import { A, HiddenFields, ImportLink, PageForm, Tabs } from "../parts/link.tsx";
 
 /** Number of rows on one page of the list. */
 export const PEOPLE_SHOWN = 50;
@@ -33,9 +33,9 @@ export const PEOPLE_SHOWN = 50;
 const STATUS_BADGES: Readonly<Record<ShownStatus, BadgeState>> = {
   open: ["neutral", "clock", "not contacted yet"],
   attempted: ["info", "send", "being contacted"],
-  in_doubt: ["warn", "circle-question-mark", "in doubt"],
+  in_doubt: ["warn", "circleQuestionMark", "in doubt"],
   sent: ["good", "send", "sent"],
-  failed: ["bad", "triangle-alert", "failed"],
+  failed: ["bad", "triangleAlert", "failed"],
   suppressed: ["warn", "ban", "suppressed"],
   held: ["warn", "pause", "reply held"],
 };
@@ -85,8 +85,7 @@ async function renderPeople(view: View<"account" | "contacts">): Promise<Disclos
   ];
   const page = (
     <ConsoleDocument title="People" path="/people" view={view}>
-      <div class="head">
-        <h1>People</h1>
+      <Head title="People">
         {view.formToken === undefined ? null : (
           <p class="actions">
             <A class="button" href="/people/import#suppressions">
@@ -95,7 +94,7 @@ async function renderPeople(view: View<"account" | "contacts">): Promise<Disclos
             <ImportLink look="button primary" label="Import…" />
           </p>
         )}
-      </div>
+      </Head>
       {known === 0 ? (
         <p class="empty">No people yet. Import a CSV or JSON file of recipients to begin.</p>
       ) : (
@@ -122,9 +121,9 @@ async function renderPeople(view: View<"account" | "contacts">): Promise<Disclos
         />
       )}
       {only === undefined || other !== undefined || listed.after !== undefined ? null : (
-        <RecipientActions view={view} contact={only} back={listHref(view, "/people", {})} />
+        <RecipientActions contact={only} back={listHref(view, "/people", {})} />
       )}
-      <ListPages view={view} path="/people" rows="people" next={found.next} />
+      <ListPages path="/people" rows="people" next={found.next} />
     </ConsoleDocument>
   );
   return { page, disclosed: { records: found.page.length } };
@@ -145,17 +144,8 @@ function readPeopleFilter(view: View): PeopleFilter {
 function Filter({ view, filter, variants }: { view: View; filter: PeopleFilter; variants: readonly string[] }): VNode {
   return (
     <PageForm class="filter" action="/people" data-apply>
-      {["sort", "order"].map((name) => {
-        const value = view.query.get(name);
-        return value === null ? null : <input type="hidden" name={name} value={value} />;
-      })}
-      <Field
-        label="Search"
-        name="search"
-        value={filter.search ?? ""}
-        maxLength={100}
-        placeholder="handle, name or id"
-      />
+      <HiddenFields of={["sort", "order"].map((name) => [name, view.query.get(name) ?? undefined])} />
+      <Field label="Search" name="search" value={filter.search} maxLength={100} placeholder="handle, name or id" />
       <Select name="status" label="Status" values={SHOWN_STATUSES} chosen={filter.status} inWords={statusInWords} />
       <Select name="basis" label="Basis" values={BASES} chosen={filter.basis} inWords={(one) => BASIS_WORDS[one]} />
       <Select name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} inWords={describeSkip} />

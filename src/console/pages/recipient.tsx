@@ -4,14 +4,14 @@ import type { Recorded } from "../../../events/catalog.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { readRecipientCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
 import { describeSkip, readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
-import { campaignHref, eventHref, recipientHref, runHref } from "../hrefs.ts";
+import { campaignHref, eventHref, recipientHref } from "../hrefs.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { nameRun } from "../../history/run-events.ts";
-import { EventList, EventSentence, LinkName, Words } from "../parts/events.tsx";
+import { EventList, EventSentence, LinkName, RunName, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
-import { breakable, type Cell, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
+import { breakable, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { consolePage, type DisclosingPage, readNumber, type View } from "../page-context.ts";
+import { missingPage } from "./error-page.tsx";
 import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, StatusBadge } from "./people.tsx";
 import { A } from "../parts/link.tsx";
 
@@ -26,10 +26,7 @@ const READS = [
 ];
 
 /** Page of one recipient: the status, the grounds for writing, the exact texts, and all events about them. */
-export const recipientPage = consolePage({
-  reads: READS,
-  render: renderRecipient,
-});
+export const recipientPage = consolePage({ reads: READS, render: renderRecipient });
 
 async function renderRecipient(view: View<(typeof READS)[number]>): Promise<DisclosingPage> {
   const asked = view.parameters["id"] ?? "";
@@ -40,14 +37,14 @@ async function renderRecipient(view: View<(typeof READS)[number]>): Promise<Disc
   const campaigns = await readRecipientCampaigns(view, view.settings.campaigns, found.recipient);
   const page = (
     <ConsoleDocument title={formatContactName(contact)} path="/people" view={view}>
-      <h1 class="breakable">
+      <h1>
         <bdi>{formatContactName(contact)}</bdi> <StatusBadge contact={contact} />
       </h1>
       <div class="columns">
         {before === undefined ? <Case view={view} found={found} /> : null}
         <div class="stack">
           <ContactFacts found={found} />
-          <RecipientActions view={view} contact={contact} back={recipientHref(contact) ?? "/people"} />
+          <RecipientActions contact={contact} back={recipientHref(contact) ?? "/people"} />
         </div>
       </div>
       {before === undefined ? (
@@ -96,28 +93,25 @@ function Reads({ view, found: { reads, readCount } }: FoundProps): VNode | null 
 
 /** Page of a recipient that the log knows only by a hash of the name, or not at all. */
 function unnamedPage(view: View<"account">, asked: string, isMissing: boolean): DisclosingPage {
-  const name = <bdi class="breakable">{asked}</bdi>;
+  const name = <bdi>{asked}</bdi>;
   const search = asked.replace(/^@/, "");
-  const page = (
-    <ConsoleDocument title="Person" path="/people" view={view}>
-      <h1>{isMissing ? "Unknown" : "Erased or hashed"}</h1>
-      {isMissing ? (
-        <>
-          <p class="empty">The log has no person called {name}.</p>
-          <p>
-            <A href={`/people?${new URLSearchParams({ search })}`}>Search people for a part of this name</A>, or import
-            them on the page <A href="/people">People</A>.
-          </p>
-        </>
-      ) : (
-        <p class="empty">
-          The person called {name} was erased, or suppressed by a hash alone. The log does not say who they are, and no
-          run contacts them.
-        </p>
-      )}
-    </ConsoleDocument>
+  if (isMissing) {
+    const words = (
+      <>
+        The log has no person called {name}.{" "}
+        <A href={`/people?${new URLSearchParams({ search })}`}>Search people for a part of this name</A>, or import them
+        on the page <A href="/people">People</A>.
+      </>
+    );
+    return missingPage(view, "/people", "Unknown", words);
+  }
+  const words = (
+    <>
+      The person called {name} was erased, or suppressed by a hash alone. The log does not say who they are, and no run
+      contacts them.
+    </>
   );
-  return { page, isMissing };
+  return { ...missingPage(view, "/people", "Erased or hashed", words), isMissing: false };
 }
 
 /**
@@ -146,8 +140,7 @@ function Case({ view, found }: FoundProps): VNode {
         </Reason>
         {newest === undefined ? null : (
           <Reason title="Message" proof={newest.attempt}>
-            Variant <VariantName message={newest} />, in{" "}
-            <A href={runHref(newest.attempt.data.run_id)}>{nameRun(view.state("runs"), newest.attempt.data.run_id)}</A>,{" "}
+            Variant <VariantName message={newest} />, in <RunName view={view} runId={newest.attempt.data.run_id} />,{" "}
             <Time at={newest.attempt.time} />: {newest.outcome}.
             <pre class="bubble" tabIndex={0}>
               <bdi>{newest.attempt.data.text}</bdi>
@@ -178,15 +171,7 @@ function describeCase({ contact, messages }: RecipientPage): string {
  * One step of the page's answer to "why was this recipient (not) contacted?": an event, as a sentence. Renders nothing
  * if there is no such event.
  */
-function EventReason({
-  view,
-  title,
-  event,
-}: {
-  view: View<"runs">;
-  title: string;
-  event: Recorded | undefined;
-}): VNode | null {
+function EventReason({ view, title, event }: { view: View<"runs">; title: string; event: Recorded | undefined }) {
   if (event === undefined) return null;
   return (
     <Reason title={title} proof={event}>
@@ -197,7 +182,7 @@ function EventReason({
 
 interface ReasonProps {
   readonly title: string;
-  /** Event that proves this step of the answer. */
+  /** Event that shows why this step of the answer, whether the recipient gets a message, is true. */
   readonly proof?: Recorded | undefined;
   readonly children: ComponentChildren;
 }
@@ -222,16 +207,16 @@ function Reason({ title, proof, children }: ReasonProps): VNode {
 function ContactFacts({ found: { contact, grounds: proof } }: { readonly found: RecipientPage }): VNode {
   const { id, username, basis, origins, timezone, variant, received, replied, skipped, fields, attempted_at, seen_at } =
     contact;
-  const grounds = (
-    <>
-      {BASIS_WORDS[basis]}
-      {proof && ", by event "}
-      {proof && <A href={eventHref(proof.position)}>{grouped(proof.position)}</A>}
-    </>
-  );
+  const by = proof && <>, by event {<A href={eventHref(proof.position)}>{grouped(proof.position)}</A>}</>;
   const facts: readonly NamedValue[] = [
     ["skipped for", skipped.map(describeSkip).join(", ")],
-    ["grounds for writing", grounds],
+    [
+      "grounds for writing",
+      <>
+        {BASIS_WORDS[basis]}
+        {by}
+      </>,
+    ],
     ["source", origins.map((origin) => ORIGIN_WORDS[origin]).join(", ")],
     ["handle", username === undefined ? "" : <bdi>@{username}</bdi>],
     ["time zone", timezone === undefined ? "" : <bdi>{timezone}</bdi>],
@@ -267,13 +252,8 @@ function Campaigns({ rows }: { readonly rows: Awaited<ReturnType<typeof readReci
   );
 }
 
-interface EarlierMessagesProps {
-  readonly view: View<"runs">;
-  readonly messages: readonly Message[];
-}
-
 /** Shows the earlier messages to the recipient, with their exact texts. Texts of replies are not stored. */
-function EarlierMessages({ view, messages }: EarlierMessagesProps): VNode | null {
+function EarlierMessages({ view, messages }: { view: View<"runs">; messages: readonly Message[] }): VNode | null {
   if (messages.length === 0) return null;
   return (
     <Section id="messages" title="Earlier messages to them">
@@ -281,10 +261,7 @@ function EarlierMessages({ view, messages }: EarlierMessagesProps): VNode | null
         <>
           <p>
             <Time at={message.attempt.time} />: variant <VariantName message={message} />, in{" "}
-            <A href={runHref(message.attempt.data.run_id)}>
-              {nameRun(view.state("runs"), message.attempt.data.run_id)}
-            </A>
-            ; {message.outcome}.
+            <RunName view={view} runId={message.attempt.data.run_id} />; {message.outcome}.
           </p>
           <pre tabIndex={0}>
             <bdi>{message.attempt.data.text}</bdi>
@@ -302,39 +279,30 @@ function VariantName({ message: { attempt } }: { readonly message: Message }): V
   return (
     <>
       <bdi>{variant}</bdi>
-      {template_name === undefined ? null : " of "}
-      {template_name === undefined ? null : <bdi>{template_name}</bdi>}
+      {template_name && <> of {<bdi>{template_name}</bdi>}</>}
     </>
   );
-}
-
-interface TheirLinksProps {
-  readonly links: RecipientPage["links"];
 }
 
 /**
  * Shows the links of the messages to a recipient, with the clicks of all recipients of each link. Renders nothing if
  * there are none.
  */
-function TheirLinks({ links }: TheirLinksProps): VNode | null {
+function TheirLinks({ links }: { readonly links: RecipientPage["links"] }): VNode | null {
   if (links.length === 0) return null;
   return (
     <Section id="their-links" title="Links sent to them">
       <Table
         label="Clicks of the links sent to them"
         columns={[...breakable("link"), "sent to", ...numbers("people", "suspected", "bots")]}
-        rows={links.map(toCells)}
+        rows={links.map(({ link, messages, clicks }) => [
+          <LinkName link={link} />,
+          messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`,
+          ...(clicks === undefined
+            ? ["not shown, since they did not grant tracking"]
+            : [clicks.people, clicks.suspected, clicks.bots]),
+        ])}
       />
     </Section>
   );
-}
-
-function toCells({ link, messages, clicks }: TheirLinksProps["links"][number]): readonly Cell[] {
-  return [
-    <LinkName link={link} />,
-    messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`,
-    ...(clicks === undefined
-      ? ["not shown, since they did not grant tracking"]
-      : [clicks.people, clicks.suspected, clicks.bots]),
-  ];
 }

@@ -63,15 +63,10 @@ async function renderResults(view: ResultsView): Promise<VNode> {
 /** Numbers of last days to which the page has a link. */
 const LAST_DAYS = [30, 7] as const;
 
-interface ResultsProps {
-  readonly results: ResultsPage;
-}
+type ResultsProps = { readonly results: ResultsPage };
 
-interface FilterProps extends ResultsProps {
-  readonly days: number | undefined;
-}
-
-function Filter({ results: { by, groupings, from = "", to = "" }, days }: FilterProps): VNode {
+function Filter({ results, days }: ResultsProps & { readonly days: number | undefined }): VNode {
+  const { by, groupings, from = "", to = "" } = results;
   const last = LAST_DAYS.map(String);
   const isChosen = days === undefined && from + to !== "";
   return (
@@ -124,11 +119,8 @@ function Total({ results: { total, cost_usd: cost } }: ResultsProps): VNode {
         of {grouped(tracked.recipients)} who granted tracking; {describeFirstClick(tracked)}
       </Figure>
       <Figure title="Cost" value={cost === null ? "–" : formatUsd(cost)}>
-        {cost === null
-          ? "none is recorded"
-          : sent === 0
-            ? "at most"
-            : `at most; ${formatUsd(cost / sent, 3)} per message`}
+        {cost === null ? "none is recorded" : "at most"}
+        {cost === null || sent === 0 ? "" : `; ${formatUsd(cost / sent, 3)} per message`}
       </Figure>
     </dl>
   );
@@ -177,12 +169,7 @@ export function Figure({ title, href, value, change, children }: FigureProps): V
       </dt>
       <dd class="figure">
         {value}
-        {change === undefined ? null : (
-          <>
-            {" "}
-            <small>{change}</small>
-          </>
-        )}
+        {change && <> {<small>{change}</small>}</>}
       </dd>
       {children === undefined ? null : <dd class="quiet">{children}</dd>}
     </div>
@@ -244,13 +231,9 @@ function Comparisons({ view, results }: ResultsProps & { readonly view: ResultsV
 
 const OUTCOME_ICONS = { better: "check", split: "check", early: "clock", same: "equal", few: "clock" } as const;
 
-interface VerdictProps {
-  readonly verdict: ResultsPage["verdicts"][number];
-  readonly id: string;
-}
-
 /** Says if one variant of a template is better, how certain that is, and how many more messages would decide. */
-function Verdict({ verdict: { name, sent, outcome, title, explanation }, id }: VerdictProps): VNode {
+function Verdict({ verdict, id }: { readonly verdict: ResultsPage["verdicts"][number]; readonly id: string }): VNode {
+  const { name, sent, outcome, title, explanation } = verdict;
   return (
     <div class="verdict">
       <span class={outcome === "better" ? "glyph good" : "glyph"}>
@@ -299,7 +282,10 @@ function AllRows({ view, results }: ResultsProps & { readonly view: View<"runs">
         ])}
         isTall
       />
-      <p class="quiet">Bars in the charts are 95 % intervals (Wilson). {note}</p>
+      <p class="quiet">
+        Bars in the charts are 95 % intervals (Wilson). Rates count each message from the moment it is sent, so those of
+        the last hours still rise as people answer and click. {note}
+      </p>
       {omitted === 0 ? null : <p>{grouped(omitted)} earlier rows are left out: choose fewer days.</p>}
       <p>
         <A href={csv}>All figures as of now, as CSV</A>
@@ -315,11 +301,8 @@ function Text({ view, results: { rows } }: ResultsProps & { readonly view: View 
   const { template } = view.settings;
   if (template === undefined || !rows.some((row) => row.template === template.id)) return null;
   return (
-    <section aria-labelledby="text">
-      <h2 id="text">
-        The message <bdi>{template.name ?? template.id}</bdi>
-      </h2>
+    <Section id="text" title={<>The message {<bdi>{template.name ?? template.id}</bdi>}</>}>
       <pre>{template.text}</pre>
-    </section>
+    </Section>
   );
 }

@@ -16,11 +16,11 @@ import {
   type RunEndReason,
   type RunPage,
 } from "../../history/run-events.ts";
-import { formatCaller, toCapital } from "../../history/words.ts";
+import { formatCaller, toCapital } from "../../history/event-sentences.ts";
 import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
-import { ConsoleDocument, Section } from "../document.tsx";
+import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { addressWith, dryRunHref, runHref } from "../hrefs.ts";
-import { consolePage, readChoice, readNumber, type Made, type View } from "../page-context.ts";
+import { consolePage, readChoice, readNumber, useView, type Made, type View } from "../page-context.ts";
 import { RecipientLink } from "../parts/events.tsx";
 import { Badge, Icon, type BadgeState, type IconName } from "../parts/icon.tsx";
 import { A, Tabs } from "../parts/link.tsx";
@@ -36,16 +36,14 @@ import {
 } from "../parts/table.tsx";
 import { Time, toIso } from "../parts/time.tsx";
 import { readListPage, readSort } from "../sorted-page.ts";
+import { missingPage } from "./error-page.tsx";
 import { formatContactName } from "./people.tsx";
 
 /** Number of rows on one page of the list of runs. */
 const RUNS_SHOWN = 50;
 
 /** Page that lists all runs and dry runs, newest first, and how each ended. */
-export const runsPage = consolePage({
-  reads: ["account", "run", "runs"],
-  render: renderRuns,
-});
+export const runsPage = consolePage({ reads: ["account", "run", "runs"], render: renderRuns });
 
 async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode> {
   const sort = readSort(view, RUN_COLUMNS, { by: "run", order: "descending" });
@@ -63,22 +61,21 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
   ];
   return (
     <ConsoleDocument title="Runs" path="/runs" view={view}>
-      <div class="head split">
-        <div>
-          <h1>Runs</h1>
-          <p class="quiet">
-            {countInWords(count, "run")} and {countInWords(dry, "dry run")}. A dry run sends nothing and has no number.
-          </p>
-        </div>
-        {view.state("run").current === null ? <DryRunFields view={view} limits={{}} isFirst /> : null}
-      </div>
-      {runs.length === 0 ? (
-        <p class="empty">There was no run yet. A dry run shows the recipients of the first one.</p>
-      ) : (
-        <Table label="Runs" columns={columns} rows={runs.map(toCells)} isTall />
-      )}
+      <Head
+        title="Runs"
+        says={`${countInWords(count, "run")} and ${countInWords(dry, "dry run")}. A dry run sends nothing and has no number.`}
+      >
+        {view.state("run").current === null ? <DryRunFields limits={{}} isFirst /> : null}
+      </Head>
+      <Table
+        label="Runs"
+        columns={columns}
+        rows={runs.map(toCells)}
+        empty="There was no run yet. A dry run shows the recipients of the first one."
+        isTall
+      />
       {kept < count + dry ? <p class="quiet">The newest {grouped(kept)} are listed.</p> : null}
-      <ListPages view={view} path="/runs" rows="runs" next={next} />
+      <ListPages path="/runs" rows="runs" next={next} />
     </ConsoleDocument>
   );
 }
@@ -115,13 +112,10 @@ const WANTED: readonly RunEndReason[] = ["completed", "limit_reached", "daily_li
 function toEndState(reason: RunEndReason | undefined): BadgeState {
   if (reason === undefined) return ["info", "play", "in progress"];
   if (WANTED.includes(reason)) return ["good", "check", "finished"];
-  return reason === "stopped" ? ["neutral", "pause", "stopped"] : ["bad", "triangle-alert", "broke off"];
+  return reason === "stopped" ? ["neutral", "pause", "stopped"] : ["bad", "triangleAlert", "broke off"];
 }
 
-export const runPage = consolePage({
-  reads: ["account", "contacts", "results", "run", "runs"],
-  render: renderRun,
-});
+export const runPage = consolePage({ reads: ["account", "contacts", "results", "run", "runs"], render: renderRun });
 
 type RunView = View<"account" | "contacts" | "results" | "run" | "runs">;
 
@@ -137,63 +131,50 @@ async function renderRun(view: RunView): Promise<Made> {
   const run = await readRunPage(view, { runId, from: readNumber(view, "from"), only });
   if (run?.isDry === true && run.end !== undefined) return { location: dryRunHref(runId), disclosed: {} };
   if (run === undefined) {
-    const page = (
-      <ConsoleDocument title="Run" path="/runs" view={view}>
-        <h1>No such run</h1>
-        <p class="empty">
-          The log has no run with this id. <A href="/runs">All runs</A>
-        </p>
-      </ConsoleDocument>
-    );
-    return /^[\da-f-]{36}$/.test(runId) ? { page, isMissing: true } : undefined;
+    if (!/^[\da-f-]{36}$/.test(runId)) return undefined;
+    const link = <A href="/runs">All runs</A>;
+    return missingPage(view, "/runs", "No such run", <>The log has no run with this id. {link}</>);
   }
   const { template, startedAt, end, before, after } = run;
   const name = nameRun(view.state("runs"), runId);
   return (
     <ConsoleDocument title={name} path="/runs" view={view}>
-      <div class="head split">
-        <div>
-          <p class="crumb">
-            <A href="/runs">Runs</A>
-          </p>
-          <h1 title={runId}>
+      <Head
+        above={<A href="/runs">Runs</A>}
+        title={
+          <span title={runId}>
             {name} <Badge state={toEndState(end?.reason)} />
-          </h1>
-          <p class="quiet">
+          </span>
+        }
+        says={
+          <>
             {template === undefined ? null : <bdi>{template} · </bdi>}
             <Time at={startedAt} as="weekday" />
             <Time before=" to " at={end?.at} as="clock" />
-          </p>
-        </div>
+          </>
+        }
+      >
         <p class="actions">
-          <Step to={before} icon="chevron-left" label="The run before" />
-          <Step to={after} icon="chevron-right" label="The next run" />
+          <Step to={before} icon="chevronLeft" label="The run before" />
+          <Step to={after} icon="chevronRight" label="The next run" />
           <A class="button" href={`/activity?run=${runId}`}>
             Events
           </A>
         </p>
-      </div>
+      </Head>
       <section class="outcome card" aria-label="Outcome">
-        <Counts view={view} run={run} />
+        <Counts run={run} />
         <Strip run={run} />
       </section>
       <div class="columns run-cols">
         <Rows view={view} runId={runId} run={run} />
-        <Facts view={view} runId={runId} run={run} />
+        <Facts runId={runId} run={run} />
       </div>
     </ConsoleDocument>
   );
 }
 
-function Step({
-  to,
-  icon,
-  label,
-}: {
-  readonly to: string | undefined;
-  readonly icon: IconName;
-  readonly label: string;
-}) {
+function Step({ to, icon, label }: { to: string | undefined; icon: IconName; label: string }) {
   if (to === undefined) return null;
   return (
     <A class="button" href={runHref(to)} aria-label={label}>
@@ -202,20 +183,16 @@ function Step({
   );
 }
 
-const OUTCOME_LOOKS: Readonly<Record<Outcome, readonly [icon: IconName, words: string]>> = {
+const LOOKS: Readonly<Record<RowOutcome, readonly [icon: IconName, words: string]>> = {
   sent: ["send", "Sent"],
-  skipped: ["skip-forward", "Skipped"],
-  failed: ["triangle-alert", "Failed"],
-  in_doubt: ["circle-question-mark", "In doubt"],
-};
-
-const ROW_LOOKS: Readonly<Record<RowOutcome, readonly [icon: IconName, words: string]>> = {
-  ...OUTCOME_LOOKS,
-  contacted: ["skip-forward", "Contacted earlier"],
+  skipped: ["skipForward", "Skipped"],
+  failed: ["triangleAlert", "Failed"],
+  in_doubt: ["circleQuestionMark", "In doubt"],
+  contacted: ["skipForward", "Contacted earlier"],
   not_reached: ["clock", "Not reached"],
 };
 
-function Counts({ run: { counts, variants } }: { readonly view: RunView; readonly run: RunPage }): VNode {
+function Counts({ run: { counts, variants } }: { readonly run: RunPage }): VNode {
   const notes: Partial<Record<Outcome, ComponentChildren>> = {
     sent: [...(variants ?? [])].map(([variant, count]) => `${grouped(count)} of ${variant}`).join(", "),
     skipped: counts?.contacted ? `${grouped(counts.contacted)} contacted earlier` : "",
@@ -225,7 +202,7 @@ function Counts({ run: { counts, variants } }: { readonly view: RunView; readonl
     <dl class="outcomes">
       {OUTCOMES.map((outcome) => (
         <div>
-          <dt class={`swatch ${outcome}`}>{OUTCOME_LOOKS[outcome][1]}</dt>
+          <dt class={`swatch ${outcome}`}>{LOOKS[outcome][1]}</dt>
           <dd>
             <b class="figure">{grouped(counts?.[outcome] ?? 0)}</b>
             <small class="quiet">{notes[outcome]}</small>
@@ -299,32 +276,29 @@ function Rows({ view, runId, run: { rows, next, counts } }: RunProps): VNode {
         label="Outcome"
         tabs={[undefined, ...tabs].map((outcome) => [
           href(outcome),
-          outcome === undefined ? `All ${grouped(all)}` : `${ROW_LOOKS[outcome][1]} ${grouped(counts?.[outcome] ?? 0)}`,
+          outcome === undefined ? `All ${grouped(all)}` : `${LOOKS[outcome][1]} ${grouped(counts?.[outcome] ?? 0)}`,
           only === outcome,
         ])}
       />
-      {rows.length === 0 ? (
-        <p class="empty">No recipient has this outcome.</p>
-      ) : (
-        <Table
-          label="Recipients"
-          columns={[
-            "recipient",
-            { head: "outcome", kind: "state" },
-            "time",
-            "variant",
-            ...breakable("since then, or why"),
-          ]}
-          rows={rows.map(({ recipient, time, outcome, variant, why }) => [
-            <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
-            <Out outcome={outcome} />,
-            <Time at={time} as="clock" />,
-            variant,
-            why === "" ? null : why,
-          ])}
-          isTall
-        />
-      )}
+      <Table
+        label="Recipients"
+        columns={[
+          "recipient",
+          { head: "outcome", kind: "state" },
+          "time",
+          "variant",
+          ...breakable("since then, or why"),
+        ]}
+        rows={rows.map(({ recipient, time, outcome, variant, why }) => [
+          <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
+          <Out outcome={outcome} />,
+          <Time at={time} as="clock" />,
+          variant,
+          why === "" ? null : why,
+        ])}
+        empty="No recipient has this outcome."
+        isTall
+      />
       <p>
         {readNumber(view, "from") === undefined ? null : <A href={href(only)}>The first</A>}{" "}
         {next === undefined ? null : (
@@ -336,7 +310,7 @@ function Rows({ view, runId, run: { rows, next, counts } }: RunProps): VNode {
 }
 
 function Out({ outcome }: { readonly outcome: RowOutcome | undefined }): VNode {
-  const [icon, words] = outcome === undefined ? (["clock", "On its way"] as const) : ROW_LOOKS[outcome];
+  const [icon, words] = outcome === undefined ? (["clock", "On its way"] as const) : LOOKS[outcome];
   return (
     <span class={`out ${outcome ?? ""}`}>
       <Icon name={icon} />
@@ -345,13 +319,13 @@ function Out({ outcome }: { readonly outcome: RowOutcome | undefined }): VNode {
   );
 }
 
-function Facts({ view, runId, run }: RunProps): VNode {
+function Facts({ runId, run }: Omit<RunProps, "view">): VNode {
   const { end, until, startedAt, waits, cost, caller, limit, recipients, rules } = run;
   const limits = [
     recipients === undefined ? [] : `for ${countInWords(recipients, "named recipient")}`,
     limit === undefined ? [] : `for at most ${countInWords(limit, "message")}`,
   ];
-  const { template } = view.settings;
+  const { template } = useView().settings;
   const facts: NamedValue[] = [
     [
       "Ended",

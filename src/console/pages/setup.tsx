@@ -45,7 +45,7 @@ async function renderSetup(
       {await renderCallers(view)}
       <Section id="test" title="Test the channels">
         <p>Sends a test message to each configured channel, and says what its network answered.</p>
-        <ActionForm view={view} back="/setup" action="/console/channels/test">
+        <ActionForm back="/setup" action="/console/channels/test">
           <button>Test channels</button>
         </ActionForm>
       </Section>
@@ -100,7 +100,7 @@ function Lines({ where, lines }: { readonly where: string; readonly lines: reado
 
 const STATUS_BADGES: Readonly<Record<SetupStep["status"], BadgeState>> = {
   done: ["good", "check", "done"],
-  warning: ["warn", "triangle-alert", "warning"],
-  to_do: ["warn", "triangle-alert", "to do"],
+  warning: ["warn", "triangleAlert", "warning"],
+  to_do: ["warn", "triangleAlert", "to do"],
   left_out: ["neutral", "x", "left out"],
 };

@@ -3,16 +3,16 @@ import type { ComponentChildren, VNode } from "preact";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { eventHref, type RecipientNames } from "../hrefs.ts";
-import { ActionForm, Field, Select } from "../parts/action-form.tsx";
+import { ActionForm, Field, Lines, Select } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import { numbers, OnlyFirst, Table } from "../parts/table.tsx";
-import { consolePage, type ConsolePage, type Notice, type View } from "../page-context.ts";
+import { consolePage, type ConsolePage, type Notice, useView, type View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
 import { Figure } from "./results.tsx";
 import { A } from "../parts/link.tsx";
 
 /** Comparison of the log's runs with the runs that other rules would have led to, as rows and sentences. */
-export interface ShownReport {
+interface ShownReport {
   readonly runs: { readonly was: number; readonly would: number };
   /** Position of the last event that the what-if calculation has taken into account. */
   readonly position: number;
@@ -42,12 +42,8 @@ export interface ShownReport {
 /** Page What if: a form that asks what other rules would have done to the runs in the log. */
 export const whatIfPage = consolePage({
   reads: ["account"],
-  render: renderWhatIf,
+  render: (view) => <RulesPage view={view} fields={{}} />,
 });
-
-function renderWhatIf(view: View<"account">): VNode {
-  return <RulesPage view={view} fields={{}} />;
-}
 
 /** The page What if after an invalid input: it shows the fault and the entered rules. */
 export function whatIfFormPage(notice: Notice, fields: RuleFields): ConsolePage {
@@ -64,12 +60,12 @@ export function whatIfReportPage(report: ShownReport, fields: RuleFields): Conso
     reads: ["account"],
     render: (view) => (
       <RulesPage view={view} fields={fields}>
-        <Totals report={report} />
+        <Totals isSame={report.isSame} rows={report.rows} />
         <Open sentences={open} />
         {lists.map((list) => (
           <List {...list} />
         ))}
-        <Days report={report} />
+        <Days rows={report.rows} />
         <p>
           {countInWords(runs.was, "run")} made, {grouped(runs.would)} by the other rules, up to position{" "}
           {grouped(position)}. <A href={eventHref(recordedAt)}>The event that records this question</A>
@@ -95,7 +91,7 @@ function RulesPage({ view, fields, children }: RulesPageProps): VNode {
       <h1>What other rules would have done</h1>
       <p>All runs of the log are decided again by these rules, and nothing is sent. An empty field stays as it was.</p>
       {view.asOf === undefined ? (
-        <RulesForm view={view} fields={fields} />
+        <RulesForm fields={fields} />
       ) : (
         <p class="empty">
           Rules cannot be compared on a page of the past.{" "}
@@ -115,12 +111,12 @@ const FIRST_RULES = ["DAILY_LIMIT", "REQUIRE_CONSENT", "SEND_WINDOW", "STOP_AFTE
 const CONSENT = { true: "required", evidence: "required with date and source", false: "not required" } as const;
 const CONSENT_VALUES = ["true", "evidence", "false"] as const;
 
-function RulesForm({ view, fields }: RulesPageProps): VNode {
-  const { dailyLimit, requireConsent, window, whatIfRules } = view.settings;
+function RulesForm({ fields }: { readonly fields: RuleFields }): VNode {
+  const { dailyLimit, requireConsent, window, whatIfRules } = useView().settings;
   const others = whatIfRules.filter((name) => !FIRST_RULES.includes(name));
   const today = (value: string): string => `today: ${value}`;
   return (
-    <ActionForm view={view} back="/what-if" action="/console/what-if">
+    <ActionForm back="/what-if" action="/console/what-if">
       <div class="filter">
         <Field
           label="Messages a day"
@@ -158,12 +154,7 @@ function RulesForm({ view, fields }: RulesPageProps): VNode {
         <div class="filter">
           {others.map((name) =>
             name === "MESSAGE_TEMPLATE" ? (
-              <label>
-                {name}
-                <textarea name={name} rows={3}>
-                  {fields[name]}
-                </textarea>
-              </label>
+              <Lines label={name} name={name} value={fields[name] ?? ""} rows={3} />
             ) : (
               <Field label={name} name={name} value={fields[name]} />
             ),
@@ -179,7 +170,7 @@ function RulesForm({ view, fields }: RulesPageProps): VNode {
  * Shows how past runs would differ under other rules, summed over all days: each count (sent, clicked, skipped by
  * reason) as it would be and as it was.
  */
-function Totals({ report: { isSame, rows } }: ReportProps): VNode {
+function Totals({ isSame, rows }: { readonly isSame: boolean; readonly rows: ShownReport["rows"] }): VNode {
   return (
     <Section id="counts" title={isSame ? "Nothing differs" : "What differs"}>
       <dl class="card figures">
@@ -201,14 +192,10 @@ function Totals({ report: { isSame, rows } }: ReportProps): VNode {
   );
 }
 
-interface ReportProps {
-  readonly report: ShownReport;
-}
-
 /** Value in place of the day, in rows with the sums of all days. */
 const TOTAL = "total";
 
-function Days({ report: { rows } }: ReportProps): VNode | null {
+function Days({ rows }: { readonly rows: ShownReport["rows"] }): VNode | null {
   const days = rows.filter(({ day }) => day !== TOTAL);
   if (days.length === 0) return null;
   return (
@@ -216,14 +203,7 @@ function Days({ report: { rows } }: ReportProps): VNode | null {
       <Table
         label="Counts"
         columns={["day", "what", ...numbers("was", "would be", "difference", "unknown")]}
-        rows={days.map(({ day, what, was, would, difference, unknown }) => [
-          day,
-          what,
-          was,
-          would,
-          difference,
-          unknown,
-        ])}
+        rows={days.map((row) => [row.day, row.what, row.was, row.would, row.difference, row.unknown])}
         isTall
       />
     </Section>

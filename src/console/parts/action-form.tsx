@@ -8,11 +8,12 @@ import {
   type ComponentProps,
   type VNode,
 } from "preact";
+import { useContext } from "preact/hooks";
 import { addressWith } from "../hrefs.ts";
-import type { View } from "../page-context.ts";
+import { useView } from "../page-context.ts";
+import { HiddenFields } from "./link.tsx";
 
 interface ActionFormProps {
-  readonly view: View;
   /** Page to which the browser returns after the action. */
   readonly back: string;
   readonly action: `/console/${string}`;
@@ -24,15 +25,12 @@ interface ActionFormProps {
 }
 
 /** A form that performs an action. Renders nothing for a browser that may only look. */
-export function ActionForm(props: ActionFormProps): VNode | null {
-  const { view, back, action, fields = {}, sendsFile = false, children } = props;
-  if (view.formToken === undefined) return null;
-  const hidden = Object.entries({ form_token: view.formToken, back, ...fields });
+export function ActionForm({ back, action, fields, sendsFile = false, children }: ActionFormProps): VNode | null {
+  const { formToken } = useView();
+  if (formToken === undefined) return null;
   return (
     <form class="action" method="post" action={action} encType={sendsFile ? "multipart/form-data" : undefined}>
-      {hidden.map(([name, value]) => (
-        <input type="hidden" name={name} value={value} />
-      ))}
+      <HiddenFields of={Object.entries({ form_token: formToken, back, ...fields })} />
       {children}
     </form>
   );
@@ -62,7 +60,9 @@ export const Asked = createContext<AskedConfirmation | undefined>(undefined);
 
 /** An action that asks once before it is performed: in a dialog or, without script, on a page with the same form. */
 export function ConfirmedAction(props: ConfirmedActionProps): VNode | null {
-  const { label, isDangerous = false, children, view, action, fields } = props;
+  const { label, isDangerous = false, children, action, fields } = props;
+  const view = useView();
+  const asked = useContext(Asked);
   if (view.formToken === undefined) return null;
   const id = `confirm-${createHash("sha256")
     .update(JSON.stringify([action, fields]))
@@ -70,23 +70,17 @@ export function ConfirmedAction(props: ConfirmedActionProps): VNode | null {
     .slice(0, 12)}`;
   const isPrimary = toChildArray(children).some((child) => isButton(child) && child.props.class === "primary");
   const href = view.isAnswer === true ? `#${id}` : addressWith("", view.query, { confirm: id });
+  if (asked?.id === id) asked.found = { title: label, content: <Confirmation {...props} Heading="h1" /> };
+  const look = `button${isPrimary ? " primary" : ""}${isDangerous ? " dangerous" : ""}`;
   return (
-    <Asked.Consumer>
-      {(asked) => {
-        if (asked?.id === id) asked.found = { title: label, content: <Confirmation {...props} Heading="h1" /> };
-        const look = `button${isPrimary ? " primary" : ""}${isDangerous ? " dangerous" : ""}`;
-        return (
-          <>
-            <a class={look} href={href} data-dialog={id} aria-haspopup="dialog">
-              {label}
-            </a>
-            <dialog id={id} class="confirm" aria-labelledby={`${id}-title`}>
-              <Confirmation {...props} Heading="h2" id={`${id}-title`} />
-            </dialog>
-          </>
-        );
-      }}
-    </Asked.Consumer>
+    <>
+      <a class={look} href={href} data-dialog={id} aria-haspopup="dialog">
+        {label}
+      </a>
+      <dialog id={id} class="confirm" aria-labelledby={`${id}-title`}>
+        <Confirmation {...props} Heading="h2" id={`${id}-title`} />
+      </dialog>
+    </>
   );
 }
 
@@ -98,17 +92,8 @@ interface ConfirmationProps extends ConfirmedActionProps {
 
 /** The question, the action's effect, and the form. Cancel has the focus, and comes before the button that acts. */
 function Confirmation(props: ConfirmationProps): VNode {
-  const {
-    label,
-    question = `${label.replace("…", "")}?`,
-    says,
-    isDangerous = false,
-    children,
-    Heading,
-    id,
-    ...form
-  } = props;
-  const { query, isAnswer } = form.view;
+  const { label, question = `${label.replace("…", "")}?`, says, isDangerous, children, Heading, id, ...form } = props;
+  const { query, isAnswer } = useView();
   const parts = toChildArray(children);
   return (
     <>
@@ -116,18 +101,33 @@ function Confirmation(props: ConfirmationProps): VNode {
       <div class="says">{says}</div>
       <ActionForm {...form}>
         {parts.filter((part) => !isButton(part))}
-        <div class={isDangerous ? "answer dangerous" : "answer"}>
-          <a
-            class="button"
-            href={isAnswer === true ? "#main" : addressWith("", query, { confirm: undefined })}
-            data-cancel
-          >
-            Cancel
-          </a>
+        <Answer
+          back={isAnswer === true ? "#main" : addressWith("", query, { confirm: undefined })}
+          {...{ isDangerous }}
+        >
           {parts.filter(isButton)}
-        </div>
+        </Answer>
       </ActionForm>
     </>
+  );
+}
+
+interface AnswerProps {
+  /** Address of the page without the confirmation. */
+  readonly back: string;
+  readonly isDangerous?: boolean | undefined;
+  readonly children: ComponentChildren;
+}
+
+/** The button that performs an action, next to one that leads back. */
+export function Answer({ back, isDangerous = false, children }: AnswerProps): VNode {
+  return (
+    <div class={isDangerous ? "answer dangerous" : "answer"}>
+      <a class="button" href={back} data-cancel>
+        Cancel
+      </a>
+      {children}
+    </div>
   );
 }
 
@@ -146,18 +146,8 @@ export function Field({ label, ...input }: ComponentProps<"input"> & { readonly 
 
 /** A field for a file with a list of people. */
 export function FileField({ describedBy }: { readonly describedBy: string }): VNode {
-  return (
-    <label>
-      File{" "}
-      <input
-        type="file"
-        name="file"
-        accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson"
-        required
-        aria-describedby={describedBy}
-      />
-    </label>
-  );
+  const accept = ".csv,.tsv,.txt,.json,.jsonl,.ndjson";
+  return <Field label="File" type="file" name="file" accept={accept} required aria-describedby={describedBy} />;
 }
 
 /** Writes a word of a closed set, such as `recipient_closed`, with spaces. */
@@ -177,14 +167,8 @@ interface SelectProps<Value extends string> {
 }
 
 /** Drop-down list of values, mostly with a choice for no value. */
-export function Select<Value extends string>({
-  name,
-  label,
-  values,
-  chosen,
-  inWords = toSpaces,
-  none = "all",
-}: SelectProps<Value>): VNode {
+export function Select<Value extends string>(props: SelectProps<Value>): VNode {
+  const { name, label, values, chosen, inWords = toSpaces, none = "all" } = props;
   return (
     <label>
       {label}{" "}
@@ -196,6 +180,23 @@ export function Select<Value extends string>({
           </option>
         ))}
       </select>
+    </label>
+  );
+}
+
+interface LinesProps {
+  readonly label: string;
+  readonly name: string;
+  readonly value: string;
+  readonly rows: number;
+  readonly required?: boolean;
+}
+
+/** A field of several lines under its label. */
+export function Lines({ label, value, ...area }: LinesProps): VNode {
+  return (
+    <label class="area">
+      {label} <textarea {...area}>{value}</textarea>
     </label>
   );
 }

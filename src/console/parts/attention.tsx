@@ -67,7 +67,7 @@ function Acts({ view, back, act }: { view: View<"runs">; back: string; act: Item
     case "wait":
       return null;
     case "resume":
-      return <Resume view={view} backlog={act.backlog} back={back} />;
+      return <Resume backlog={act.backlog} back={back} />;
     case "retry": {
       const { backlog, error, until, count, doubles } = act.group;
       const fields = { channel: backlog.name, error, all: "true", until_position: String(until) };
@@ -76,7 +76,7 @@ function Acts({ view, back, act }: { view: View<"runs">; back: string; act: Item
           <Link href={`/deliveries?channel=${backlog.name}&error=${error}&status=dead#letters`}>
             Show the {grouped(count)}
           </Link>
-          <RetryLetters {...{ view, back, backlog, count, doubles, fields }} />
+          <RetryLetters {...{ back, backlog, count, doubles, fields }} />
         </>
       );
     }
@@ -87,7 +87,7 @@ function Acts({ view, back, act }: { view: View<"runs">; back: string; act: Item
       return (
         <>
           <Link href={`/deliveries?channel=${backlog.name}&status=in_doubt#in-doubt`}>One by one</Link>
-          <Answers {...{ view, back, about, fields, count }} action="/console/deliveries/settle" />
+          <Answers {...{ back, about, fields, count }} action="/console/deliveries/settle" />
         </>
       );
     }
@@ -100,9 +100,9 @@ function Acts({ view, back, act }: { view: View<"runs">; back: string; act: Item
       );
       return (
         <>
-          <Answers {...{ view, back, about, fields, count: act.count }} action="/console/outreach/settle" />
+          <Answers {...{ back, about, fields, count: act.count }} action="/console/outreach/settle" />
           {act.canLookUp ? (
-            <ActionForm view={view} back={back} action="/console/outreach/lookup">
+            <ActionForm back={back} action="/console/outreach/lookup">
               <button class="primary">
                 <Icon name="search" />
                 Look {act.count === 1 ? "it" : "them"} up
@@ -115,13 +115,7 @@ function Acts({ view, back, act }: { view: View<"runs">; back: string; act: Item
   }
 }
 
-function Link({
-  href,
-  children,
-}: {
-  readonly href: string;
-  readonly children: VNode | string | (string | VNode)[];
-}): VNode {
+function Link({ href, children }: { href: string; children: ComponentChildren }): VNode {
   return (
     <A class="button" href={href}>
       {children}
@@ -130,7 +124,6 @@ function Link({
 }
 
 interface AnswersProps {
-  readonly view: View;
   readonly back: string;
   readonly action: `/console/${string}`;
   readonly about: ComponentChildren;
@@ -143,29 +136,28 @@ interface AnswersProps {
  * did arrive. Each answer needs a reason.
  */
 function Answers({ count, fields, about, ...form }: AnswersProps): VNode {
-  const [leave, arrived] = count === 1 ? ["Leave it", "It arrived"] : ["Leave all", "All arrived"];
+  const answers = [
+    {
+      as: "left",
+      label: count === 1 ? "Leave it" : "Leave all",
+      question: <>Leave {about} as unknown?</>,
+      says: "It stays unknown, and nothing is sent or looked up again. The log keeps the reason.",
+    },
+    {
+      as: "arrived",
+      label: count === 1 ? "It arrived" : "All arrived",
+      question: <>Did {about} arrive?</>,
+      says: "It counts as arrived, and nothing is sent. The log keeps the reason.",
+    },
+  ];
   return (
     <>
-      <ConfirmedAction
-        {...form}
-        fields={{ ...fields, as: "left" }}
-        label={`${leave}…`}
-        question={<>Leave {about} as unknown?</>}
-        says="It stays unknown, and nothing is sent or looked up again. The log keeps the reason."
-      >
-        <Reason view={form.view} />
-        <button>{leave}</button>
-      </ConfirmedAction>
-      <ConfirmedAction
-        {...form}
-        fields={{ ...fields, as: "arrived" }}
-        label={`${arrived}…`}
-        question={<>Did {about} arrive?</>}
-        says="It counts as arrived, and nothing is sent. The log keeps the reason."
-      >
-        <Reason view={form.view} />
-        <button>{arrived}</button>
-      </ConfirmedAction>
+      {answers.map(({ as, label, ...words }) => (
+        <ConfirmedAction {...form} {...words} fields={{ ...fields, as }} label={`${label}…`}>
+          <Reason />
+          <button>{label}</button>
+        </ConfirmedAction>
+      ))}
     </>
   );
 }

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { addressWith } from "../hrefs.ts";
 import type { View } from "../page-context.ts";
-import { A } from "./link.tsx";
+import { A, HiddenFields } from "./link.tsx";
 import { Time, toIso } from "./time.tsx";
 
 /** The person who is signed in, as a button with a menu. Renders nothing if the console needs no sign-in. */
@@ -28,7 +28,7 @@ export function SignedIn({ view: { caller, formToken } }: { readonly view: View 
         <p class="quiet">May: {scopes?.join(", ") ?? "everything"}</p>
         {formToken === undefined ? null : (
           <form method="post" action="/session/end">
-            <input type="hidden" name="form_token" value={formToken} />
+            <HiddenFields of={[["form_token", formToken]]} />
             <button>Sign out</button>
           </form>
         )}

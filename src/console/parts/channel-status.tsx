@@ -47,7 +47,7 @@ export function ChannelTile({ view, channel }: TileProps): VNode {
         {failed === 0 ? "" : `, ${countInWords(failed, "request")} failed`} in 24 hours{why === undefined ? null : ". "}
         {why}
       </p>
-      {backlog.suspended === null ? null : <Resume view={view} backlog={backlog} back="/deliveries" />}
+      {backlog.suspended === null ? null : <Resume backlog={backlog} back="/deliveries" />}
     </section>
   );
 }
@@ -81,9 +81,9 @@ function sayDrain({ lag, drainedIn }: Channel): string {
 }
 
 /** Button that resumes a suspended channel. */
-export function Resume({ view, backlog, back }: { view: View; backlog: ChannelBacklog; back: string }): VNode {
+export function Resume({ backlog, back }: { backlog: ChannelBacklog; back: string }): VNode {
   return (
-    <ActionForm view={view} back={back} action="/console/deliveries/resume" fields={{ channel: backlog.name }}>
+    <ActionForm back={back} action="/console/deliveries/resume" fields={{ channel: backlog.name }}>
       <button class="primary">Resume {backlog.title}</button>
     </ActionForm>
   );
@@ -134,7 +134,7 @@ function readStatus(view: View, { backlog, lag }: Channel): readonly [BadgeState
   const { failures_in_a_row: failures } = lag;
   if (failures > 0) {
     const why = failures === 1 ? "The last attempt failed" : `The last ${grouped(failures)} attempts failed`;
-    return [["warn", "triangle-alert", "Failing"], why];
+    return [["warn", "triangleAlert", "Failing"], why];
   }
   return pending > 0 ? [["info", "clock", "Delivering"]] : [["good", "check", "Up to date"]];
 }

@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import type { HistogramBars } from "../../history/figures.ts";
+import type { HistogramBars } from "../../history/chart-figures.ts";
 import { formatPercent, grouped } from "../../platform/counts-and-lists.ts";
 import { numbers, Table } from "./table.tsx";
-import { formatTime, TimesRead } from "./time.tsx";
+import { formatTime, useTimes } from "./time.tsx";
 
 /** A kind that a chart counts, such as clicks by bots. The kinds are stacked in each bar. */
 export interface Series<Kind extends string> {
@@ -41,7 +41,8 @@ const BELOW = 22;
 const LEFT = 7;
 /** Maximum number of ticks on the axis above zero. */
 const TICKS_MAX = 3;
-const LABELS_MAX = 5;
+/** Maximum number of times below the bars, with which those of a 12-hour clock fit on a phone. */
+const LABELS_MAX = 4;
 
 /**
  * Stacked bars with a legend, and the same numbers as a table for screen readers. A dashed outline around the lowest
@@ -194,14 +195,9 @@ function tickStep(most: number): number {
 
 /** Writes the label of a bar, such as `2026-11-20` or `2026-11-20 14:00`, as a time in the reader's format. */
 function BarTime({ label, as }: { readonly label: string; readonly as: "date" | "clock" | "short" }): VNode {
-  return (
-    <TimesRead.Consumer>
-      {(reading) => {
-        const start = Temporal.PlainDateTime.from(label.replace(" ", "T")).toZonedDateTime(reading.timezone);
-        return formatTime(start.epochMilliseconds, as, reading);
-      }}
-    </TimesRead.Consumer>
-  );
+  const times = useTimes();
+  const start = Temporal.PlainDateTime.from(label.replace(" ", "T")).toZonedDateTime(times.timezone);
+  return <>{formatTime(start.epochMilliseconds, as, times)}</>;
 }
 
 function hasHours(label: string): boolean {

@@ -2,7 +2,14 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { nameRun } from "../../history/run-events.ts";
-import { capitalize, cutSentence, formatCaller, isErased, toSentence, toShortSentence } from "../../history/words.ts";
+import {
+  capitalize,
+  cutSentence,
+  formatCaller,
+  isErased,
+  toSentence,
+  toShortSentence,
+} from "../../history/event-sentences.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { findKnownHandle } from "../../recipients/list-recipients.ts";
 import {
@@ -77,13 +84,7 @@ export function Words({ view, sentence, isPlain = false }: WordsProps): VNode {
 /** Matches a time as the log writes it, ISO 8601 in UTC. A time that came from outside may be any text. */
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-interface NamedProps {
-  readonly view: View<"runs">;
-  readonly mention: Mention;
-  readonly isPlain: boolean;
-}
-
-function Named({ view, mention, isPlain }: NamedProps): VNode {
+function Named({ view, mention, isPlain }: { view: View<"runs">; mention: Mention; isPlain: boolean }): VNode {
   if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} />;
   if (mention.kind === "position" && !isPlain)
     return <A href={eventHref(mention.position)}>{grouped(mention.position)}</A>;
@@ -110,15 +111,21 @@ function shortName(view: View<"runs">, mention: Mention): string | undefined {
   return mention.text.charAt(0) + nameRun(view.state("runs"), mention.run_id).slice(1);
 }
 
-/** Link to a run's page, such as `Run 12, 2 hours ago`. */
+/** Name of a run, such as `Run 12`, with a link to its page. */
+export function RunName({ view, runId }: { readonly view: View<"runs">; readonly runId: string }): VNode {
+  return (
+    <A href={runHref(runId)}>
+      <bdi title={runId}>{nameRun(view.state("runs"), runId)}</bdi>
+    </A>
+  );
+}
+
+/** Name of a run with the time of its start. */
 export function RunLink({ view, runId }: { readonly view: View<"runs">; readonly runId: string }): VNode {
-  const startedAt = view.state("runs").started.get(runId)?.started_at;
   return (
     <>
-      <A href={runHref(runId)}>
-        <bdi title={runId}>{nameRun(view.state("runs"), runId)}</bdi>
-      </A>
-      <Time before=", " at={startedAt} />
+      <RunName view={view} runId={runId} />
+      <Time before=", " at={view.state("runs").started.get(runId)?.started_at} />
     </>
   );
 }
@@ -165,10 +172,10 @@ type Look = readonly [icon: IconName, tone: Tone];
 
 /** Icon and tone of events in a list, by type. Types that are not listed here are routine. */
 const LOOKS: Partial<Record<EventType, Look>> = {
-  LinkClicked: ["mouse-pointer-2", "info"],
-  PersonalLinkClicked: ["mouse-pointer-2", "info"],
+  LinkClicked: ["mousePointer2", "info"],
+  PersonalLinkClicked: ["mousePointer2", "info"],
   ConversionRecorded: ["check", "good"],
-  ConversionReversed: ["rotate-cw", "warn"],
+  ConversionReversed: ["rotateCw", "warn"],
   CampaignCreated: ["send", "accent"],
   CampaignChanged: ["send", "neutral"],
   CampaignEnded: ["pause", "neutral"],
@@ -180,44 +187,44 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   RecipientSuppressed: ["ban", "warn"],
   RecipientHeld: ["pause", "warn"],
   RecipientReleased: ["play", "accent"],
-  RecipientRetryAllowed: ["rotate-cw", "accent"],
+  RecipientRetryAllowed: ["rotateCw", "accent"],
   DirectMessageReceived: ["reply", "good"],
   DirectMessagesSeen: ["eye", "good"],
   DirectMessageAttempted: ["send", "neutral"],
   DirectMessageSent: ["send", "accent"],
-  DirectMessageSkipped: ["skip-forward", "neutral"],
-  DirectMessageFailed: ["triangle-alert", "bad"],
-  DirectMessageInDoubt: ["circle-question-mark", "warn"],
-  DirectMessageLeft: ["circle-question-mark", "neutral"],
+  DirectMessageSkipped: ["skipForward", "neutral"],
+  DirectMessageFailed: ["triangleAlert", "bad"],
+  DirectMessageInDoubt: ["circleQuestionMark", "warn"],
+  DirectMessageLeft: ["circleQuestionMark", "neutral"],
   MessagesLookedUp: ["search", "neutral"],
   RunStarted: ["play", "accent"],
   RunStopRequested: ["pause", "warn"],
   RecipientRequested: ["play", "accent"],
-  RecipientNotReached: ["skip-forward", "warn"],
+  RecipientNotReached: ["skipForward", "warn"],
   RunFinished: ["check", "good"],
   DryRunFinished: ["eye", "accent"],
-  RunAbandoned: ["triangle-alert", "bad"],
-  RunRefused: ["triangle-alert", "warn"],
+  RunAbandoned: ["triangleAlert", "bad"],
+  RunRefused: ["triangleAlert", "warn"],
   DispatchSucceeded: ["check", "good"],
   DispatchFailed: ["clock", "warn"],
-  DispatchInDoubt: ["circle-question-mark", "warn"],
-  DispatchAbandoned: ["triangle-alert", "bad"],
-  DispatchRetryRequested: ["rotate-cw", "accent"],
+  DispatchInDoubt: ["circleQuestionMark", "warn"],
+  DispatchAbandoned: ["triangleAlert", "bad"],
+  DispatchRetryRequested: ["rotateCw", "accent"],
   DispatchDiscarded: ["trash", "neutral"],
   DispatchSettled: ["check", "neutral"],
-  DispatchLost: ["triangle-alert", "bad"],
+  DispatchLost: ["triangleAlert", "bad"],
   CircuitOpened: ["pause", "warn"],
   CircuitClosed: ["check", "good"],
   ChannelSuspended: ["pause", "bad"],
   ChannelResumed: ["play", "good"],
-  AccountAuthorized: ["key-round", "accent"],
-  TokenUsed: ["key-round", "neutral"],
-  TokenRefreshFailed: ["triangle-alert", "bad"],
-  AuthenticationsFailed: ["triangle-alert", "warn"],
-  KeyRotated: ["key-round", "accent"],
-  LogVerified: ["shield-check", "good"],
+  AccountAuthorized: ["keyRound", "accent"],
+  TokenUsed: ["keyRound", "neutral"],
+  TokenRefreshFailed: ["triangleAlert", "bad"],
+  AuthenticationsFailed: ["triangleAlert", "warn"],
+  KeyRotated: ["keyRound", "accent"],
+  LogVerified: ["shieldCheck", "good"],
   LogRestored: ["archive", "warn"],
-  LogLossAccepted: ["triangle-alert", "bad"],
+  LogLossAccepted: ["triangleAlert", "bad"],
   BackupMade: ["archive", "good"],
   PersonForgotten: ["trash", "warn"],
 };
@@ -235,7 +242,7 @@ export function findLook(type: EventType): Look {
 
 function toLook(event: Recorded): Look {
   if (event.type === "LinkClicked" && event.data.bot) return ["bot", "neutral"];
-  if (event.type === "LogVerified" && event.data.result === "broken") return ["triangle-alert", "bad"];
+  if (event.type === "LogVerified" && event.data.result === "broken") return ["triangleAlert", "bad"];
   return findLook(event.type);
 }
 

@@ -1,21 +1,14 @@
 /** @jsxImportSource preact */
-import { createContext, h, type ComponentProps, type VNode } from "preact";
+import { h, type ComponentProps, type VNode } from "preact";
+import { useContext } from "preact/hooks";
 import { hrefAt } from "../hrefs.ts";
+import { ShownView, useView } from "../page-context.ts";
 import { Icon } from "./icon.tsx";
 
-/**
- * Context of all links on a page: the earlier moment that the page shows, as the operator entered it. Undefined if the
- * page shows the present.
- */
-export const ShownMoment = createContext<string | undefined>(undefined);
-
 /** A link that keeps the moment of the page. A link to another moment is a plain `<a>`, marked with `data-moment`. */
-export function A({ href, ...rest }: Omit<ComponentProps<"a">, "href"> & { readonly href: string }): VNode {
-  return (
-    <ShownMoment.Consumer>
-      {(asOf) => h("a", { href: asOf === undefined ? href : hrefAt(href, asOf), ...rest })}
-    </ShownMoment.Consumer>
-  );
+export function A({ href, ...rest }: Omit<ComponentProps<"a">, "href"> & { readonly href: string }) {
+  const asOf = useContext(ShownView)?.asOf;
+  return h("a", { href: asOf === undefined ? href : hrefAt(href, asOf), ...rest });
 }
 
 /** A link that opens the import of a list, in a dialog or, without script, as a page. */
@@ -30,34 +23,34 @@ export function ImportLink({ look, label }: { readonly look: string; readonly la
 
 /** A form that leads to another page, and keeps the present page's moment. */
 export function PageForm({ children, ...rest }: Omit<ComponentProps<"form">, "method">): VNode {
+  const { asOf } = useView();
   return (
     <form {...rest} method="get">
       {children}
-      <ShownMoment.Consumer>
-        {(asOf) => (asOf === undefined ? null : <input type="hidden" name="as_of" value={asOf} />)}
-      </ShownMoment.Consumer>
+      <HiddenFields of={[["as_of", asOf]]} />
     </form>
   );
 }
 
-interface OtherFieldsProps {
-  readonly query: URLSearchParams;
-  /** Names of parameters to leave out: those that the form itself sends, and those that its fields replace. */
-  readonly names?: readonly string[];
+/** Hidden inputs of a form, by name. An undefined value is left out. */
+export function HiddenFields({ of }: { of: readonly (readonly [name: string, value: string | undefined])[] }): VNode {
+  const given = of.filter(([, value]) => value !== undefined);
+  return (
+    <>
+      {given.map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+    </>
+  );
 }
 
 /**
- * Hidden inputs that keep the page's other query parameters, because a GET form sends only its own fields. `as_of` is
- * left out: PageForm or a field of the form sends it.
+ * Hidden inputs that keep the page's other query parameters, because a GET form sends only its own fields. `names` and
+ * `as_of` are left out: other fields of the form send them.
  */
-export function OtherFields({ query, names = [] }: OtherFieldsProps): VNode {
-  return (
-    <>
-      {[...query].map(([name, value]) =>
-        name === "as_of" || names.includes(name) ? null : <input type="hidden" name={name} value={value} />,
-      )}
-    </>
-  );
+export function OtherFields({ names = [] }: { readonly names?: readonly string[] }): VNode {
+  const others = [...useView().query].filter(([name]) => name !== "as_of" && !names.includes(name));
+  return <HiddenFields of={others} />;
 }
 
 interface TabsProps {

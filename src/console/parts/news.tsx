@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import { capitalize } from "../../history/words.ts";
+import { capitalize } from "../../history/event-sentences.ts";
 import type { readNews } from "../../history/activity.ts";
 import { nameRun } from "../../history/run-events.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
@@ -18,13 +18,8 @@ type Line = NonNullable<Day["lines"]>[number];
 /** Maximum number of links listed under a line about clicks. */
 const LINKS_SHOWN = 10;
 
-interface NewsProps {
-  readonly view: View<"runs">;
-  readonly news: News;
-}
-
 /** Shows the list of news: the newest days with their lines, earlier days with their sums. */
-export function NewsDays({ view, news: { open, summed } }: NewsProps): VNode {
+export function NewsDays({ view, news: { open, summed } }: { view: View<"runs">; news: News }): VNode {
   return (
     <>
       {open.map((day, at) => (
@@ -74,9 +69,9 @@ export function NewsLines({ view, lines, empty }: NewsLinesProps): VNode {
 
 /** Badge of each severity. Its shape and its word say the same as its colour. */
 export const SEVERITY: Readonly<Record<NonNullable<Line["severity"]>, BadgeState>> = {
-  critical: ["crit", "octagon-alert", "critical"],
-  error: ["bad", "triangle-alert", "error"],
-  warning: ["warn", "triangle-alert", "warning"],
+  critical: ["crit", "octagonAlert", "critical"],
+  error: ["bad", "triangleAlert", "error"],
+  warning: ["warn", "triangleAlert", "warning"],
 };
 
 function NewsRow({ view, line }: { readonly view: View<"runs">; readonly line: Line }): VNode {
@@ -182,33 +177,26 @@ function Links({ links }: { readonly links: Line["links"] }): VNode {
 
 /** Link to the events of a line beyond those that it unfolds to. Renders nothing if it unfolds to all of them. */
 function More({ view, line }: { readonly view: View<"runs">; readonly line: Line }): VNode | null {
-  const { type, from, to, count, events, links, runId, channel, key } = line;
-  const rest = count - events.length;
-  const span = { type, from: toIso(from), to: toIso(to) };
-  if (runId !== undefined) {
-    return (
-      <p class="more">
-        <A href={runHref(runId)}>
-          {rest > 0 ? `${grouped(rest)} more messages, in ` : null}
-          {nameRun(view.state("runs"), runId)}
-        </A>
-      </p>
-    );
-  }
-  if (channel !== undefined) {
-    return (
-      <p class="more">
-        <A href={`/deliveries?channel=${channel}`}>Review in Deliveries</A>
-      </p>
-    );
-  }
-  if (links.length === 0 && rest <= 0) return null;
-  const isRuns = key === "run-all" || key === "dry-all";
+  const [href, words] = toMore(view, line) ?? [];
+  if (href === undefined) return null;
   return (
     <p class="more">
-      <A href={isRuns ? "/runs" : addressWith("/activity", new URLSearchParams(), span)}>
-        {isRuns ? "All runs" : `All ${countInWords(count, links.length > 0 ? "click" : "event")}`}
-      </A>
+      <A href={href}>{words}</A>
     </p>
   );
+}
+
+function toMore(view: View<"runs">, line: Line): readonly [href: string, words: string] | undefined {
+  const { type, from, to, count, events, links, runId, channel, key } = line;
+  const rest = count - events.length;
+  if (runId !== undefined) {
+    const more = rest > 0 ? `${grouped(rest)} more messages, in ` : "";
+    return [runHref(runId), more + nameRun(view.state("runs"), runId)];
+  }
+  if (channel !== undefined) return [`/deliveries?channel=${channel}`, "Review in Deliveries"];
+  if (links.length === 0 && rest <= 0) return undefined;
+  if (key === "run-all" || key === "dry-all") return ["/runs", "All runs"];
+  const span = { type, from: toIso(from), to: toIso(to) };
+  const words = `All ${countInWords(count, links.length > 0 ? "click" : "event")}`;
+  return [addressWith("/activity", new URLSearchParams(), span), words];
 }

@@ -1,13 +1,12 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
+import type { ComponentChildren, ComponentProps, VNode } from "preact";
 import { listChoices } from "../../platform/operation.ts";
 import { BASES, type ShownContact } from "../../recipients/list-recipients.ts";
 import { forgetRecipient, recordRecipientConsent } from "../../recipients/recipients.operations.ts";
 import { ConfirmedAction, Field, Select } from "./action-form.tsx";
-import type { View } from "../page-context.ts";
+import { useView } from "../page-context.ts";
 
 interface RecipientActionsProps {
-  readonly view: View;
   readonly contact: ShownContact;
   /** Page to which the browser returns after an action. */
   readonly back: string;
@@ -17,19 +16,20 @@ interface RecipientActionsProps {
  * Forms for an operator's actions on one contact, each with a confirmation. Renders nothing for a contact without id
  * and handle.
  */
-export function RecipientActions({ view, contact, back }: RecipientActionsProps): VNode | null {
+export function RecipientActions({ contact, back }: RecipientActionsProps): VNode | null {
   const { id, username, status, isSuppressed, isHeld, retries } = contact;
   const name = username === undefined ? id : `@${username}`;
-  if (name === undefined || view.formToken === undefined) return null;
-  const form = { view, back, fields: { recipient: id ?? name } };
+  if (name === undefined || useView().formToken === undefined) return null;
   const label = <bdi>{name}</bdi>;
+  const form = { back, name: label, fields: { recipient: id ?? name } };
   return (
     <section class="actions" aria-label="What can be done">
       {status !== "open" ? null : (
-        <ConfirmedAction
+        <RecipientAction
           {...form}
           label="Write now"
-          question={<>Write to {label}?</>}
+          verb="Write to"
+          isPrimary
           action="/console/run/recipient"
           says={
             <>
@@ -37,27 +37,67 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
               consent and suppression apply as in each run.
             </>
           }
-        >
-          <button class="primary">Write to {label}</button>
-        </ConfirmedAction>
+        />
       )}
       {isSuppressed ? null : (
-        <ConfirmedAction
+        <RecipientAction
           {...form}
           label="Suppress"
-          question={<>Suppress {label}?</>}
           isDangerous
           action="/console/recipients/suppress"
           says={<>{label} never gets a message again, even after another import. This cannot be undone.</>}
-        >
-          <button>Suppress {label}</button>
-        </ConfirmedAction>
+        />
       )}
-      {isHeld ? <Release form={form} label={label} /> : null}
-      {retries.map((retry) => (
-        <Retry form={form} label={label} {...retry} />
+      {!isHeld ? null : (
+        <RecipientAction
+          {...form}
+          label="Release"
+          action="/console/recipients/release"
+          says={
+            <>
+              {label} may have asked to be left alone: read the reply at X. If it does not ask for that, the next run
+              may contact them. If it does, suppress them.
+            </>
+          }
+        />
+      )}
+      {retries.map(({ campaign, isDefault }) => (
+        <RecipientAction
+          {...form}
+          fields={{ ...form.fields, campaign }}
+          label={isDefault ? "Retry" : `Retry ${campaign}`}
+          verb="Retry"
+          action="/console/recipients/retry"
+          says={
+            <>
+              The message{isDefault ? null : <> of {<bdi>{campaign}</bdi>}</>} to {label} failed. The next run
+              {isDefault ? null : <> of {<bdi>{campaign}</bdi>}</>} tries once more, unless something speaks against it.
+            </>
+          }
+        />
       ))}
-      <Forget form={form} label={label} name={name} />
+      <RecipientAction
+        {...form}
+        fields={{ ...form.fields, name }}
+        label="Forget"
+        isDangerous
+        action="/console/recipients/forget"
+        says={
+          <>
+            Erases all personal data of {label} in the log: it can never be read again, and they never get a message
+            again. This cannot be undone. Data at X, in chats, at Meta and in backups of the key file is not erased.
+            Stored answers are erased too, for each day on which a request named them.
+          </>
+        }
+        end=" for ever"
+      >
+        <Select label="Ground" name="ground" values={GROUNDS} none="not stated" />
+        <Select label="Requested by" name="requested_by" values={REQUESTERS} none="not stated" />
+        <label>
+          Type {label} to confirm{" "}
+          <input name="confirm" required pattern={RegExp.escape(name)} title={name} autocomplete="off" />
+        </label>
+      </RecipientAction>
       <ConfirmedAction
         {...form}
         label="Record consent"
@@ -76,82 +116,34 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
   );
 }
 
-/** Form that erases a recipient, once the operator has typed their name. */
-function Forget({ form, label, name }: ActionProps & { readonly name: string }): VNode {
+interface RecipientActionProps extends Omit<ComponentProps<typeof ConfirmedAction>, "children"> {
+  readonly name: VNode;
+  /** Verb of the question and of the button. Default: the label. */
+  readonly verb?: string;
+  /** Words after the name on the button. */
+  readonly end?: string;
+  readonly isPrimary?: boolean;
+  /** Fields of the form. */
+  readonly children?: ComponentChildren;
+}
+
+/** An action on one recipient. Its question and its button name the recipient. */
+function RecipientAction({ name, verb, end, isPrimary, children, ...form }: RecipientActionProps): VNode {
+  const act = verb ?? form.label;
   return (
     <ConfirmedAction
       {...form}
-      fields={{ ...form.fields, name }}
-      label="Forget"
-      question={<>Forget {label}?</>}
-      isDangerous
-      action="/console/recipients/forget"
-      says={
+      question={
         <>
-          Erases all personal data of {label} in the log: it can never be read again, and they never get a message
-          again. This cannot be undone. Data at X, in chats, at Meta and in backups of the key file is not erased.
-          Stored answers are erased too, for each day on which a request named them.
+          {act} {name}?
         </>
       }
     >
-      <Select label="Ground" name="ground" values={GROUNDS} none="not stated" />
-      <Select label="Requested by" name="requested_by" values={REQUESTERS} none="not stated" />
-      <label>
-        Type {label} to confirm{" "}
-        <input name="confirm" required pattern={RegExp.escape(name)} title={name} autocomplete="off" />
-      </label>
-      <button>Forget {label} for ever</button>
-    </ConfirmedAction>
-  );
-}
-
-interface ActionProps {
-  readonly form: { readonly view: View; readonly back: string; readonly fields: Readonly<Record<string, string>> };
-  readonly label: VNode;
-}
-
-/** Form that releases a recipient who was put on hold because of a reply. */
-function Release({ form, label }: ActionProps): VNode {
-  return (
-    <ConfirmedAction
-      {...form}
-      label="Release"
-      question={<>Release {label}?</>}
-      action="/console/recipients/release"
-      says={
-        <>
-          {label} may have asked to be left alone: read the reply at X. If it does not ask for that, the next run may
-          contact them. If it does, suppress them.
-        </>
-      }
-    >
-      <button>Release {label}</button>
-    </ConfirmedAction>
-  );
-}
-
-/** Form that allows one more message of a campaign whose message to the recipient failed. */
-function Retry({ form, label, campaign, isDefault }: ActionProps & ShownContact["retries"][number]): VNode {
-  const name = isDefault ? null : (
-    <>
-      {" "}
-      of <bdi>{campaign}</bdi>
-    </>
-  );
-  return (
-    <ConfirmedAction
-      {...form}
-      fields={{ ...form.fields, campaign }}
-      label={isDefault ? "Retry" : `Retry ${campaign}`}
-      question={<>Retry {label}?</>}
-      action="/console/recipients/retry"
-      says={
-        <>
-          The message{name} to {label} failed. The next run{name} tries once more, unless something speaks against it.
-        </>
-      }
-    >
-      <button>Retry {label}</button>
+      {children}
+      <button class={isPrimary ? "primary" : undefined}>
+        {act} {name}
+        {end}
+      </button>
     </ConfirmedAction>
   );
 }

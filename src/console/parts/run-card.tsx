@@ -1,12 +1,13 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
+import type { VNode } from "preact";
 import { ENDS, READ_USD } from "../../history/run-events.ts";
-import { formatCaller } from "../../history/words.ts";
+import { formatCaller } from "../../history/event-sentences.ts";
 import { listOpenCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
 import { readDryRunCost, readRunStatus, type ShownDryRun } from "../../outreach/run-status.ts";
 import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
-import type { View } from "../page-context.ts";
+import { Section } from "../document.tsx";
+import { useView, type View } from "../page-context.ts";
 import { ActionForm, ConfirmedAction, Field, Select } from "./action-form.tsx";
 import { dryRunHref } from "../hrefs.ts";
 import { RunLink } from "./events.tsx";
@@ -25,17 +26,17 @@ export async function runCard(view: View<"account" | "quota" | "run" | "runs">):
   const title =
     current === undefined ? "No run in progress" : current.isDry ? "Dry run in progress" : "Run in progress";
   return (
-    <Card title={title}>
+    <Section id="run" class="card" title={title}>
       {current === undefined ? <LastRun view={view} last={last} /> : <Progress view={view} run={current} />}
       <Sender view={view} />
-      {window === undefined ? null : <Window view={view} window={window} />}
-      {current === undefined ? <NextRun view={view} dry={dry} /> : <StopForm view={view} run={current} />}
+      {window === undefined ? null : <Window window={window} />}
+      {current === undefined ? <NextRun view={view} dry={dry} /> : <StopForm run={current} />}
       {view.state("runs").count === 0 ? null : (
         <p>
           <A href="/runs">All runs</A>
         </p>
       )}
-    </Card>
+    </Section>
   );
 }
 
@@ -54,13 +55,9 @@ function Sender({ view }: { readonly view: View<"account"> }): VNode {
   );
 }
 
-interface WindowProps {
-  readonly view: View;
-  readonly window: NonNullable<RunStatus["window"]>;
-}
-
-function Window({ view, window: { text, isOfRecipients, isOpen, changesAt } }: WindowProps): VNode {
-  const { timezone } = view.settings;
+function Window({ window }: { readonly window: NonNullable<RunStatus["window"]> }): VNode {
+  const { text, isOfRecipients, isOpen, changesAt } = window;
+  const { timezone } = useView().settings;
   return (
     <p>
       Messages go out <bdi>{text}</bdi> in {isOfRecipients ? "the recipient's time zone, or in " : ""}
@@ -104,7 +101,7 @@ function Progress({ view, run }: RunProps): VNode {
           <p>
             It was asked to stop <Time at={stopRequestedAt} />, and ends once what is in flight is settled.
           </p>
-          <ActionForm view={view} back="/" action="/console/outreach/lookup">
+          <ActionForm back="/" action="/console/outreach/lookup">
             <button>Close it if its process died</button>
           </ActionForm>
         </>
@@ -113,11 +110,10 @@ function Progress({ view, run }: RunProps): VNode {
   );
 }
 
-function StopForm({ view, run: { runId, stopRequestedAt } }: RunProps): VNode | null {
+function StopForm({ run: { runId, stopRequestedAt } }: Omit<RunProps, "view">): VNode | null {
   if (stopRequestedAt !== undefined) return null;
   return (
     <ConfirmedAction
-      view={view}
       back="/"
       action="/console/run/stop"
       fields={{ run_id: runId }}
@@ -145,7 +141,7 @@ function NextRun({ view, dry }: { readonly view: View<"account">; readonly dry: 
         {dry === undefined || dry.sends === 0 ? null : (
           <StartRun view={view} dry={{ sends: dry.sends, limits: dry.selection }} />
         )}
-        <DryRunFields view={view} limits={{}} isFirst={dry === undefined} />
+        <DryRunFields limits={{}} isFirst={dry === undefined} />
       </div>
     </>
   );
@@ -177,7 +173,6 @@ export function StartRun({ view, dry }: StartRunProps): VNode | null {
   const parts = variants.map(({ variant, count }) => `${grouped(count)} of variant ${variant}`);
   return (
     <ConfirmedAction
-      view={view}
       back="/"
       action="/console/run/start"
       fields={toFields(others)}
@@ -219,7 +214,6 @@ export function toFields(limits: Limits): Record<string, string> {
 }
 
 interface DryRunFieldsProps {
-  readonly view: View;
   /** Page to come back to if the dry run is refused. Default: the overview. */
   readonly back?: string;
   readonly limits: Limits;
@@ -231,7 +225,8 @@ interface DryRunFieldsProps {
  * Form that makes a dry run, with what that costs at most. Its fields select recipients; left empty, the dry run is for
  * all of them.
  */
-export function DryRunFields({ view, limits, back = "/", isFirst = false }: DryRunFieldsProps): VNode | null {
+export function DryRunFields({ limits, back = "/", isFirst = false }: DryRunFieldsProps): VNode | null {
+  const view = useView();
   if (view.formToken === undefined) return null;
   const { template, sources, dailyLimit } = view.settings;
   const labels = template?.variants.map(({ label }) => label) ?? [];
@@ -239,7 +234,7 @@ export function DryRunFields({ view, limits, back = "/", isFirst = false }: DryR
   const open = listOpenCampaigns(view.stateNow("campaigns"));
   const { people, usd, isOpenEnded } = readDryRunCost(view, view.settings);
   return (
-    <ActionForm view={view} back={back} action="/console/run/dry">
+    <ActionForm back={back} action="/console/run/dry">
       <button class={isFirst ? "primary" : undefined}>
         <Icon name="eye" />
         Dry run
@@ -249,7 +244,7 @@ export function DryRunFields({ view, limits, back = "/", isFirst = false }: DryR
         {formatUsd(READ_USD.message)} for each message that it reads
         {isOpenEnded ? " and each person that it finds at X" : ""}.
       </small>
-      <details class="some">
+      <details>
         <summary>Only for some…</summary>
         <div class="filter">
           <Field label="Messages, at most" type="number" name="limit" min={1} max={dailyLimit} value={limit} />
@@ -260,7 +255,7 @@ export function DryRunFields({ view, limits, back = "/", isFirst = false }: DryR
               label="Campaign"
               values={open}
               chosen={limits.campaign}
-              inWords={(one) => one}
+              inWords={String}
               none={null}
             />
           )}
@@ -298,13 +293,4 @@ function LastRun({ view, last }: { readonly view: View<"runs">; readonly last: R
 /** Shows the number of messages in doubt, with a link to where an operator decides about them. */
 function InDoubt({ count }: { readonly count: number }): VNode {
   return count === 0 ? <>0 in doubt</> : <A href="/attention">{grouped(count)} in doubt</A>;
-}
-
-export function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }): VNode {
-  return (
-    <section class="card">
-      <h2>{title}</h2>
-      {children}
-    </section>
-  );
 }

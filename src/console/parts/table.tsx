@@ -3,7 +3,7 @@ import type { ComponentChildren, VNode } from "preact";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import type { Order, Sort, SortPlace } from "../../platform/sorted-page.ts";
 import { listHref, readPlace } from "../sorted-page.ts";
-import type { View } from "../page-context.ts";
+import { useView, type View } from "../page-context.ts";
 import { A } from "./link.tsx";
 
 /**
@@ -42,7 +42,6 @@ export function createSortedHeads<Name extends string>(view: View, path: `/${str
 }
 
 interface ListPagesProps {
-  readonly view: View;
   readonly path: `/${string}`;
   /** Plural noun for the rows of the list. */
   readonly rows: string;
@@ -50,7 +49,8 @@ interface ListPagesProps {
 }
 
 /** Links to the first page of a sorted list, and to the next one. */
-export function ListPages({ view, path, rows, next }: ListPagesProps): VNode {
+export function ListPages({ path, rows, next }: ListPagesProps): VNode {
+  const view = useView();
   return (
     <p>
       {readPlace(view) === undefined ? null : <A href={listHref(view, path, {})}>First {rows}</A>}{" "}
@@ -113,13 +113,16 @@ interface TableProps {
    * most two lines of values, as the page behind the link shows all.
    */
   readonly isTall?: boolean;
+  /** Words in place of a table without rows. */
+  readonly empty?: string;
 }
 
 /**
  * Table that, where it is narrow, turns each row into two lines: the name with the state, and all other values. ARIA
  * roles keep it a table for screen readers.
  */
-export function Table({ label, columns, rows, rowHead = 0, isTall = false }: TableProps): VNode {
+export function Table({ label, columns, rows, rowHead = 0, isTall = false, empty }: TableProps): VNode {
+  if (rows.length === 0 && empty !== undefined) return <p class="empty">{empty}</p>;
   const heads = columns.map((column): ColumnHead => (typeof column === "string" ? { head: column } : column));
   const toCell = (cell: Cell, at: number, { length }: readonly Cell[]): VNode => {
     const { head, kind } = heads[at]!;

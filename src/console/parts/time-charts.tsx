@@ -12,7 +12,7 @@ import {
   type ClickQuarters,
   type PeriodsChoice,
   type PeriodUnit,
-} from "../../history/figures.ts";
+} from "../../history/chart-figures.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { addressWith } from "../hrefs.ts";
 import { readChoice, readText, type View } from "../page-context.ts";
@@ -62,7 +62,7 @@ export function RangePicker({ view, path }: { view: View; path: `/${string}` }):
         ])}
       />
       <PageForm class="filter" action={path} data-apply>
-        <OtherFields query={query} names={["range", "from", "to"]} />
+        <OtherFields names={["range", "from", "to"]} />
         {(["from", "to"] as const).map((name) => (
           <Field
             label={name === "from" ? "From" : "To"}

@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
-import { createContext, type VNode } from "preact";
+import type { VNode } from "preact";
+import { useContext } from "preact/hooks";
 import { formatDuration } from "../../platform/counts-and-lists.ts";
-import type { View } from "../page-context.ts";
+import { ShownView, type View } from "../page-context.ts";
 
 /**
  * Format of a moment. `short`: `26 Nov, 08:04`, with the year if it is not this one; `clock`: `08:04`; `near`: `clock`
@@ -18,12 +19,15 @@ export interface TimeReading {
   readonly now: number;
 }
 
-/** Context of all times on a page, with the page's reader. */
-export const TimesRead = createContext<TimeReading>({ language: "en-GB", timezone: "UTC", now: 0 });
-
-/** Returns the reader for which a page writes times. */
+/** Returns the format of a page's times: the language and time zone of its reader. */
 export function readTimes({ language, settings, now }: View): TimeReading {
   return { language, timezone: settings.timezone, now };
+}
+
+/** Returns the reader of the page that the calling component is a part of. */
+export function useTimes(): TimeReading {
+  const view = useContext(ShownView);
+  return view === undefined ? { language: "en-GB", timezone: "UTC", now: 0 } : readTimes(view);
 }
 
 interface TimeProps {
@@ -42,12 +46,13 @@ export function toIso(ms: number): string {
 
 /** Shows a moment in the reader's format and the quota's time zone, with the exact time in UTC in the title. */
 export function Time({ at, as = "short", before = "" }: TimeProps): VNode | null {
+  const times = useTimes();
   if (at === undefined) return null;
   return (
     <>
       {before}
       <time dateTime={at} title={at.replace("T", " ").replace("Z", " UTC")} data-age={as === "age" ? "" : undefined}>
-        <TimesRead.Consumer>{(reading) => formatTime(at, as, reading)}</TimesRead.Consumer>
+        {formatTime(at, as, times)}
       </time>
     </>
   );

@@ -1,10 +1,10 @@
 import { parseCookie, stringifySetCookie } from "cookie";
-import { STATE_TTL_MS } from "../../account/link.ts";
+import { STATE_TTL_MS } from "../../account/link-account.ts";
 import type { Authorization } from "../../account/oauth.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
 import { deriveKey } from "../../vault/derive-keys.ts";
-import type { WithHeaders } from "../server/answer.ts";
+import type { WithHeaders } from "../server/http-response.ts";
 
 export interface EncryptedCookieOptions {
   readonly name: string;

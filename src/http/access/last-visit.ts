@@ -1,7 +1,7 @@
 import type { LastVisit } from "../../console/page-context.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createEncryptedCookie, type CookieSite } from "./encrypted-cookie.ts";
-import type { WithHeaders } from "../server/answer.ts";
+import type { WithHeaders } from "../server/http-response.ts";
 
 const COOKIE = {
   name: "reachlog_visit",

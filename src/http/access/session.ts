@@ -5,7 +5,7 @@ import { deriveKey } from "../../vault/derive-keys.ts";
 import type { Authentication } from "./bearer-tokens.ts";
 import { createEncryptedCookie, type CookieSite } from "./encrypted-cookie.ts";
 import type { Claims } from "../../vault/secret-database.ts";
-import type { WithHeaders } from "../server/answer.ts";
+import type { WithHeaders } from "../server/http-response.ts";
 
 const COOKIE = {
   name: "reachlog_session",

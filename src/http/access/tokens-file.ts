@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { createReport } from "../../config/error.ts";
+import { createReport } from "../../config/configuration-error.ts";
 import { readTokenLines, type ApiToken } from "../../config/tokens.ts";
 import type { Authentication } from "./bearer-tokens.ts";
 import { repeatUntilDisposed } from "../../platform/signals.ts";

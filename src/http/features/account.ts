@@ -1,10 +1,10 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { linkAccount, STATE_TTL_MS, type Linked } from "../../account/link.ts";
+import { linkAccount, STATE_TTL_MS, type Linked } from "../../account/link-account.ts";
 import { OAuthError, type Authorization } from "../../account/oauth.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/counts-and-lists.ts";
-import { feature, type AccountParts, type HttpContext } from "../context.ts";
-import { json, redirect, whole } from "../server/answer.ts";
+import { feature, type AccountParts, type HttpContext } from "../http-context.ts";
+import { json, redirect, whole } from "../server/http-response.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
 import { AUTHORIZE_AGAIN, toProblem, problems, type Problem } from "../server/problem.ts";
 import { text } from "../../platform/common-schemas.ts";

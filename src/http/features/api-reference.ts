@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { apiReference } from "../../console/pages/api-reference.tsx";
 import { renderPage } from "../../console/document.tsx";
-import { feature, type HttpContext } from "../context.ts";
-import { html, json, whole } from "../server/answer.ts";
+import { feature, type HttpContext } from "../http-context.ts";
+import { html, json, whole } from "../server/http-response.ts";
 import { createCompressed } from "../server/compress.ts";
 import { route, reply, textReply, type Endpoint } from "../server/endpoint.ts";
 import { createDocument, forPrograms } from "../server/openapi.ts";

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { FormatRegistry, Type, type Static, type StringOptions } from "@sinclair/typebox";
 import { andThen } from "eventstore-lite";
-import type { ClickChannel } from "../../../events/channel.ts";
+import type { ClickChannel } from "../../../events/channel-names.ts";
 import { VISITOR_IDS, type VisitorId } from "../../../events/tracking.ts";
 import { normalizeCode, normalizeDomain, normalizeLink, toLinkHost } from "../../../projections/normalize-link.ts";
 import { codeIn, findLink, type SharedLink } from "../../../projections/links.ts";
@@ -15,8 +15,8 @@ import { findOwnLink, isLinkHost, listPersonalCodes } from "../../links/own-link
 import { findVisitorIds, type GivenIds, keepVisitorIds, VISITOR_ID_CHARS_MAX } from "../../links/visitor-ids.ts";
 import { canonicalAddress } from "../../platform/ip-address.ts";
 import { errorFields } from "../../platform/logger.ts";
-import { feature, type HttpContext } from "../context.ts";
-import { html, redirect, whole } from "../server/answer.ts";
+import { feature, type HttpContext } from "../http-context.ts";
+import { html, redirect, whole } from "../server/http-response.ts";
 import { jsonBody } from "../server/body.ts";
 import { route, reply, textReply, type RequestContext } from "../server/endpoint.ts";
 import { readAppendKey } from "../server/idempotency.ts";

@@ -22,8 +22,8 @@ import { FILTER_SENTENCES } from "../../delivery/dead-letter-filter.ts";
 import { isLoopback, parseHttpUrl } from "../../config/urls.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
-import { feature, type HttpContext } from "../context.ts";
-import { html, redirect, whole } from "../server/answer.ts";
+import { feature, type HttpContext } from "../http-context.ts";
+import { html, redirect, whole } from "../server/http-response.ts";
 import { formBody } from "../server/body.ts";
 import { compressed, createCompressed } from "../server/compress.ts";
 import {
@@ -35,7 +35,7 @@ import {
   type RequestContext,
 } from "../server/endpoint.ts";
 import { backField, checkFormToken, commonFields, toBack } from "../server/form-routes.ts";
-import { readLanguage } from "../server/language.ts";
+import { readLanguage } from "../server/accept-language.ts";
 import { problems } from "../server/problem.ts";
 import { closed, closedObject } from "../../platform/common-schemas.ts";
 

@@ -20,7 +20,7 @@ import { closed, id } from "../../platform/common-schemas.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { AMOUNT_MAX, formatAmount, isCurrency, parseAmount } from "../../platform/money.ts";
 import { recipientAmong, recipientName } from "../../recipients/resolve-recipient.ts";
-import { feature, type HttpContext } from "../context.ts";
+import { feature, type HttpContext } from "../http-context.ts";
 import { jsonBody } from "../server/body.ts";
 import { IN_A_STREAM_NAME, refusesTracking } from "./clicks.ts";
 import { reply, route, type RequestContext } from "../server/endpoint.ts";

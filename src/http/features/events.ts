@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from "../../../events/catalog.ts";
 import { hideCodes } from "../../networks/hide-personal-codes.ts";
-import { feature, type HttpContext } from "../context.ts";
-import { whole } from "../server/answer.ts";
+import { feature, type HttpContext } from "../http-context.ts";
+import { whole } from "../server/http-response.ts";
 import { route, textReply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 import { openEventStream, openPositionStream, identifyReader, type EventStreamQuery } from "../streams/event-stream.ts";

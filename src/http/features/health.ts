@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { CHANNELS } from "../../../events/channel.ts";
+import { CHANNELS } from "../../../events/channel-names.ts";
 import { RunPaused } from "../../../events/outreach.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
 import type { RunState } from "../../../projections/run.ts";
@@ -8,8 +8,8 @@ import { fingerprintLog } from "../../log/log-fingerprint.ts";
 import { METRICS_TYPE } from "../../metrics/metrics.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { quotaLeft } from "../access/rate-limit.ts";
-import { feature, type HttpContext } from "../context.ts";
-import { whole, withHeaders } from "../server/answer.ts";
+import { feature, type HttpContext } from "../http-context.ts";
+import { whole, withHeaders } from "../server/http-response.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
 import { RETRY_LATER } from "../server/problem.ts";
 import { count, id, named, oneOf, orNull, text, time } from "../../platform/common-schemas.ts";

@@ -10,9 +10,9 @@ import { WHY_MAPPED } from "../../recipients/file/column-map.ts";
 import { DATE_ORDERS } from "../../recipients/parse-day.ts";
 import { previewImport } from "../../recipients/preview-import.ts";
 import { fieldsUsed } from "../../template/template.ts";
-import type { HttpContext } from "../context.ts";
+import type { HttpContext } from "../http-context.ts";
 import type { Form } from "../server/endpoint.ts";
-import { keepFile } from "./kept-file.ts";
+import { keepFile } from "./kept-upload.ts";
 import {
   describeNotes,
   line,

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { html, type HttpResponse } from "../server/answer.ts";
+import { html, type HttpResponse } from "../server/http-response.ts";
 import { OPT_OUT_WORDS, type OptOutWords } from "./opt-out-words.ts";
 
 interface Known {

@@ -26,7 +26,7 @@ export interface OptOutWords {
   readonly reply: string;
 }
 
-/** The page's languages, by their tags. The first one is shown to browsers that ask for no other of them. */
+/** The page's languages, by their tags. The first one is shown to browsers that ask for none of the others. */
 export const OPT_OUT_WORDS: Readonly<Record<string, OptOutWords>> = {
   en: {
     question: "No more messages from us?",

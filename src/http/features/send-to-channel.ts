@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { channelName, CHANNELS, sortChannels, type ChannelName } from "../../../events/channel.ts";
+import { channelName, CHANNELS, sortChannels, type ChannelName } from "../../../events/channel-names.ts";
 import { level, type Level } from "../../../events/delivery.ts";
 import type { Settlement } from "../../delivery/wait-for-outcome.ts";
 import { ATTEMPT_TIMEOUT_MS } from "../../delivery/ask-network.ts";
@@ -7,7 +7,7 @@ import { classifyError } from "../../log/error-kind.ts";
 import type { NewEvent } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/counts-and-lists.ts";
 import { status } from "elysia";
-import { feature, type HttpContext } from "../context.ts";
+import { feature, type HttpContext } from "../http-context.ts";
 import { objectBody } from "../server/body.ts";
 import { route, reply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";

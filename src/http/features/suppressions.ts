@@ -11,7 +11,7 @@ import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { REASON_CHARS_MAX } from "../../recipients/file/suppression-row.ts";
 import { importSuppressions } from "../../recipients/import-suppressions.ts";
 import { nameHashKey } from "../../recipients/suppress.ts";
-import { feature, type HttpContext } from "../context.ts";
+import { feature, type HttpContext } from "../http-context.ts";
 import { fileBody } from "../server/body.ts";
 import { route, reply, textReply, type Form } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";

@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { parseOtherRules, WHAT_IF_RULES, type OtherRules, type WhatIfRule } from "../../config/what-if.ts";
 import { whatIfFormPage, whatIfReportPage } from "../../console/pages/what-if.tsx";
-import { answerWhatIf } from "../../outreach/what-if/answer.ts";
+import { answerWhatIf } from "../../outreach/what-if/answer-what-if.ts";
 import { describeReport, whatIfReport, type WhatIfReport } from "../../outreach/what-if/report.ts";
 import { createSlot } from "../access/load-shedding.ts";
-import { feature, type HttpContext } from "../context.ts";
+import { feature, type HttpContext } from "../http-context.ts";
 import { jsonBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";

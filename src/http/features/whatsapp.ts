@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import type { Recorded } from "../../../events/catalog.ts";
 import { requestedChannels } from "../../../events/dispatch-rules.ts";
-import { positionsOf } from "../../../events/sources.ts";
+import { positionsOf } from "../../../events/position-ranges.ts";
 import { EVENT_ID, findEventNear, parseIdTime, positionBefore, toReading } from "../../history/find-event.ts";
 import { CLOCKS_DIFFER_MS } from "../../links/conversion-attribution.ts";
 import { eventsAt, inOrder, STREAMS, type NewEvent } from "../../log/event-log.ts";
@@ -13,8 +13,8 @@ import {
   whatsappNotice,
 } from "../../networks/messaging/whatsapp-statuses.ts";
 import { count } from "../../platform/common-schemas.ts";
-import { feature, type HttpContext } from "../context.ts";
-import { whole } from "../server/answer.ts";
+import { feature, type HttpContext } from "../http-context.ts";
+import { whole } from "../server/http-response.ts";
 import { readBytes, UNCHECKED, type RequestBody } from "../server/body.ts";
 import { reply, route, textReply, type RequestContext } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";

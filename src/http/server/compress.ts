@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import type { HttpResponse, WithHeaders } from "./answer.ts";
+import type { HttpResponse, WithHeaders } from "./http-response.ts";
 
 /** Minimum size of a response that is compressed, in bytes: below it, compression saves less than its headers take. */
 const COMPRESSED_BYTES_MIN = 1_024;

@@ -9,7 +9,7 @@ import type { EventMetadata } from "../../log/event-log.ts";
 import type { RequestSpan } from "../../tracing/tracing.ts";
 import type { Allowance } from "../access/rate-limit.ts";
 import { UNCHECKED, type Fields, type RequestBody, type SentFile, type SentForm, type Typed } from "./body.ts";
-import type { HttpResponse } from "./answer.ts";
+import type { HttpResponse } from "./http-response.ts";
 import type { Problem, ProblemName } from "./problem.ts";
 
 /**

@@ -3,7 +3,7 @@ import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import { errorFields, requestFields } from "../../platform/logger.ts";
 import { STREAMS, type EventMetadata, eventAt, type LogContext } from "../../log/event-log.ts";
 import { takeLease, type HeldLease } from "../../log/lease.ts";
-import { toHttpResponse, whole, type HttpResponse } from "./answer.ts";
+import { toHttpResponse, whole, type HttpResponse } from "./http-response.ts";
 import type { RequestContext } from "./endpoint.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
 

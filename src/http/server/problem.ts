@@ -6,7 +6,7 @@ import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { NextStep } from "../../console/page-context.ts";
 import type { RefusalKind, ShownRefusal } from "../../platform/operation.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
-import { type HttpResponse, html } from "./answer.ts";
+import { type HttpResponse, html } from "./http-response.ts";
 import { renderPage } from "../../console/document.tsx";
 import { errorPage } from "../../console/pages/error-page.tsx";
 

@@ -10,7 +10,7 @@ import {
   type DeclaredRefusals,
   type Operation,
 } from "../../platform/operation.ts";
-import { attachment, whole } from "./answer.ts";
+import { attachment, whole } from "./http-response.ts";
 import { fitting, objectBody, type Fields } from "./body.ts";
 import { reply, route, type Access, type Reply, type RequestContext } from "./endpoint.ts";
 import { leaveOutEmpty } from "./form-routes.ts";

@@ -1,7 +1,7 @@
 import type { ExportChunk } from "../../log/export-formats/format.ts";
 import { errorFields, requestFields } from "../../platform/logger.ts";
-import type { HttpContext } from "../context.ts";
-import { attachment, whole, type HttpResponse } from "../server/answer.ts";
+import type { HttpContext } from "../http-context.ts";
+import { attachment, whole, type HttpResponse } from "../server/http-response.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import { identifyReader } from "./event-stream.ts";
 

@@ -63,8 +63,8 @@ function errorIn({ text }: NetworkAnswer): string {
 const SECTION_CHARS_MAX = 3000;
 
 /**
- * Maximum number of sections of a Slack message. Together with the fallback they have 11,000 characters: near 13,200
- * Slack answers `msg_blocks_too_long`.
+ * Maximum number of sections of a Slack message. With the fallback text, the largest message has 11,000 characters;
+ * from about 13,200 on, Slack answers `msg_blocks_too_long`.
  */
 const SECTIONS_MAX = 3;
 

@@ -21,7 +21,7 @@ interface Probe {
 interface Webhook {
   readonly network: string;
   readonly answers: AnswerRules;
-  /** Returns the JSON body that posts a text unchanged. */
+  /** Returns the JSON body that makes the chat network show `text` unchanged, without formatting. */
   formatMessage(text: string): string;
   /** Returns the URL to which messages are posted. Default: the configured address of the webhook. */
   toPostUrl?(webhookUrl: string): string;

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules, parseRetryAfter, parseAnswer } from "../classify-answer.ts";
-import * as graph from "../graph-api-answers.ts";
+import * as graph from "../classify-graph-api-answer.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch, truncate, withLookAlikes } from "../plain-text.ts";

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { rawNumber } from "../../platform/money.ts";
 import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules, parseRetryAfter, parseAnswer } from "../classify-answer.ts";
-import * as graph from "../graph-api-answers.ts";
+import * as graph from "../classify-graph-api-answer.ts";
 import { deliverAmongSkipped, EVENT_AGE_MS_MAX, EVENTS_MAX, type Skipped } from "./batch.ts";
 import type { Channel, Click, Conversion, DispatchResult, Dispatch } from "../network.ts";
 import { JSON_BODY, type SafeFetch } from "../safe-fetch.ts";

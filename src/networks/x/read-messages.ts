@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { PageRequest, SentDm } from "../network.ts";
 import { ID, META, parseNext, required, unreadable, USERNAME } from "./interpret-answer.ts";
-import { FRAME_BYTES, clampPageSize, type XRead } from "./get-request.ts";
+import { FRAME_BYTES, clampPageSize, type XRead } from "./send-get-request.ts";
 
 /** Range of `max_results` of X's reads of messages: https://docs.x.com/x-api/direct-messages/get-dm-events */
 const MESSAGES = { least: 1, most: 100 };

@@ -2,7 +2,14 @@ import { NetworkFault } from "../safe-fetch.ts";
 import { SocialError, type PageRequest, type Prices, type SocialNetwork } from "../network.ts";
 import { sendOutcome, isXId, isXUsername } from "./interpret-answer.ts";
 import { fetchConversation, fetchInbox } from "./read-messages.ts";
-import { createReads, FRAME_BYTES, clampPageSize, type PageSize, type XOptions, type XRead } from "./get-request.ts";
+import {
+  createReads,
+  FRAME_BYTES,
+  clampPageSize,
+  type PageSize,
+  type XOptions,
+  type XRead,
+} from "./send-get-request.ts";
 import { readAuthors, readUser, readUserPage, readUsers } from "./read-users.ts";
 
 const BATCH_MAX = 100;

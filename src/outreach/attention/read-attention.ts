@@ -4,11 +4,11 @@ import type { OpenAttempt } from "../../../projections/run.ts";
 import { msOf } from "../../../projections/time.ts";
 import { readBacklog, readUndelivered, type ChannelBacklog, type UndeliveredGroup } from "../../delivery/backlog.ts";
 import type { Severity } from "../../history/news-kinds.ts";
-import { capitalize } from "../../history/words.ts";
-import { mention, other, quote, say, type Sentence } from "../../history/words/sentence.ts";
+import { capitalize } from "../../history/event-sentences.ts";
+import { mention, other, quote, say, type Sentence } from "../../history/sentences/sentence.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/page-moments.ts";
-import { readDecided } from "./decided.ts";
+import { readDecided } from "./decided-items.ts";
 
 const SEVERITIES: readonly Severity[] = ["critical", "error", "warning"];
 
@@ -33,7 +33,7 @@ export interface AttentionItem {
   readonly title: string;
   /** When the fault or question arose, ISO 8601; undefined if unknown. */
   readonly since: string | undefined;
-  /** When it last happened, ISO 8601; absent if it did not happen again. */
+  /** When the fault or question last arose, ISO 8601; absent if it arose only once. */
   readonly to?: string;
   /** Why the item needs an operator, in the network's own words if the log has them. */
   readonly cause: Sentence;

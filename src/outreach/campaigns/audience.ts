@@ -13,7 +13,7 @@ export const ANY_LINK = "any";
 
 const DAYS_MAX = 3_650;
 
-/** The audience as members of an operation's input: one form in JSON, options and forms. */
+/** The audience as members of an operation's input, which are the same in JSON, on the command line and in forms. */
 export const audienceInput = {
   source: Type.Optional(
     Type.Union(audienceSource.anyOf, {

@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN, type Audience } from "../../../events/campaign.ts";
 import type { CampaignDefinition } from "../../../events/campaign.ts";
-import { describeAudience } from "../../history/words/campaign.ts";
+import { describeAudience } from "../../history/sentences/campaign.ts";
 import { handle, type AppendDecision } from "../../log/decide-and-append.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
@@ -11,9 +11,9 @@ import { operation, refusal, refuse, type GivenRefusal, type OperationCaller } f
 import type { Reachlog } from "../../privacy/reachlog.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../../projector/log-reader.ts";
 import { warnOfSlips } from "../../template/check-text.ts";
-import { MESSAGE_CHARS_MAX, type Template } from "../../template/template.ts";
+import { MESSAGE_CHARS_MAX } from "../../template/template.ts";
 import type { OutreachRules } from "../decide.ts";
-import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
+import { rulesForCampaign } from "../run-rules.ts";
 import { campaignJson, toCampaignJson, type CampaignJson } from "./campaign-json.ts";
 import { audienceInput, LEFT_OUT_REASONS } from "./audience.ts";
 import {
@@ -64,8 +64,8 @@ const more = {
 
 interface CampaignReader extends LogReader {
   readonly config: CampaignConfig;
-  /** Returns the rules by which a run with this template would decide. */
-  rulesWith(template: Template): Promise<OutreachRules>;
+  /** Returns the rules by which a run of `default` would decide. */
+  commonRules(): Promise<OutreachRules>;
 }
 
 /** Refusal of a name that no campaign has. */
@@ -179,11 +179,11 @@ export const countCampaign = operation({
       return refuse("unusable_audience", { why: fault.why }, { errors });
     }
     const counted = own ?? campaign?.audience ?? {};
-    // An audience without a campaign is counted as that of a new one.
+    // An audience without a campaign is counted as that of a new campaign.
     const of = campaign ?? { ...NEW_CAMPAIGN, name: "" };
     const isDefault = own === undefined && campaign === undefined;
     const campaigns = { named: new Map(states.campaigns.named).set(of.name, { ...of, audience: counted }) };
-    const common = await context.rulesWith(context.config.outreach.template ?? emptyTemplate(context.config));
+    const common = await context.commonRules();
     const rules = isDefault ? common : rulesForCampaign(common, campaigns, of.name);
     const state = { ...states, campaigns, ms: context.clock() };
     const counts = await countAudience(state, counted, rules);

@@ -51,7 +51,7 @@ export interface CampaignRules {
   readonly topic?: string | undefined;
   /** Why the settings cannot send the campaign's text. Undefined if they can, or if the campaign is `default`. */
   readonly textFault?: string | undefined;
-  /** Fewest days between two messages to one recipient, over all campaigns. */
+  /** Minimum number of days between two messages to one recipient, over all campaigns. */
   readonly gapDays: number;
   /** True if only recipients who consented may be contacted; `evidence`: only with a consent's date and source. */
   readonly requireConsent: boolean | "evidence";
@@ -90,8 +90,8 @@ export function refuseLeftOut(state: CampaignState, contact: Contact | undefined
 }
 
 /**
- * Refuses a follow-up to a recipient who has answered a message of its chain, by a reply or one that an operator has or
- * had to read, and to one who has got all follow-ups of a chain.
+ * Refuses a follow-up to a recipient who has answered a message of its chain, also if an operator has to read the
+ * answer first, and to a recipient who has got all follow-ups of a chain.
  */
 export function refuseFollowUp(state: CampaignState, contact: Contact | undefined, { campaign }: CampaignRules) {
   const { messaged } = findFollowedAudience(state, campaign) ?? {};
@@ -109,7 +109,10 @@ export function refuseFollowUp(state: CampaignState, contact: Contact | undefine
   return sent.length < FOLLOW_UPS_MAX ? undefined : leftOut(`${FOLLOW_UPS_MAX}_follow_ups`);
 }
 
-/** Refuses a recipient without the consent that the campaign needs. Any other than `default` needs date and source. */
+/**
+ * Refuses a recipient without the consent that the campaign needs. Every campaign except `default` needs a consent with
+ * date and source; `default` does if REQUIRE_CONSENT is `evidence`.
+ */
 export function refuseWithoutConsent(contact: Contact | undefined, rules: CampaignRules) {
   const consent = consentForCampaign(contact, rules);
   if (needsEvidence(rules)) {

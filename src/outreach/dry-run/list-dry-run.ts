@@ -3,7 +3,7 @@ import { isRequested, type RunState } from "../../../projections/run.ts";
 import { record } from "../../log/decide-and-append.ts";
 import { STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { RunContext } from "../context.ts";
+import type { RunContext } from "../run-context.ts";
 import type { Refused } from "../decide.ts";
 import { toRequestKey } from "../requested/requests.ts";
 import type { RunSelection } from "../run-limits.ts";

@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ChannelName } from "../../../events/channel-names.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { record } from "../../log/decide-and-append.ts";
 import { id, text } from "../../platform/common-schemas.ts";

@@ -7,7 +7,7 @@ import { HOUR_MS, msOf } from "../../../projections/time.ts";
 import { judgeTemplates } from "../../history/results-verdict.ts";
 import { createResults } from "../../history/results.ts";
 import { nameRun, readRunCounts, type RunEndReason } from "../../history/run-events.ts";
-import { explainCounts, wordReport, type ReportedRun, type ReportFigures } from "../../history/words/report.ts";
+import { explainCounts, wordReport, type ReportedRun, type ReportFigures } from "../../history/sentences/report.ts";
 import { findLast, type NewEvent } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -16,7 +16,7 @@ import { momentIn, newestMoment } from "../quota-day.ts";
 import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
 import { readOpenItems } from "../attention/read-attention.ts";
 
-/** Run that is about to end. `usd`: the maximum that it cost, in US dollars; null if unknown, as for a dead process. */
+/** Run that is about to end. `usd`: upper bound of its cost in US dollars; null if unknown, as for a dead process. */
 export interface EndingRun extends RunCounts {
   readonly run_id: string;
   readonly reason: RunEndReason;

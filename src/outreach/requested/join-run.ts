@@ -3,7 +3,7 @@ import type { Recipient } from "../../../events/outreach.ts";
 import { handle } from "../../log/decide-and-append.ts";
 import { type EventMetadata, eventAt, STREAMS } from "../../log/event-log.ts";
 import { ROLES } from "../../log/lease.ts";
-import { forCampaign, outreachState, quotaNow, RUN_ATTEMPTS_MAX, type OutreachContext } from "../context.ts";
+import { forCampaign, outreachState, quotaNow, RUN_ATTEMPTS_MAX, type OutreachContext } from "../run-context.ts";
 import { isEnded } from "../campaigns/rules.ts";
 import { judgeRequested, type Expected } from "../judge-recipients.ts";
 import { findTransientEnd } from "../run-end.ts";
@@ -69,7 +69,7 @@ export function nextKey(key: IdempotencyKey | undefined, earlier: number): Idemp
   return key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` };
 }
 
-/** Returns the id of the run that the event at a position starts, or that recipients join by it. */
+/** Returns the id of the run that the event at a position starts, or that the event's recipients join. */
 export async function runAt({ eventLog }: OutreachContext, position: number): Promise<string> {
   const event = await eventAt(eventLog.store, position);
   if (event.type === "RunStarted" || event.type === "RecipientRequested") return event.data.run_id;

@@ -10,7 +10,7 @@ import { backoffMs, isoTime } from "../../platform/clock.ts";
 import { createCoalescingScheduler } from "../../platform/coalescing-scheduler.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { untilAborted, workUntilDisposed } from "../../platform/signals.ts";
-import { outreachState, RUN_ATTEMPTS_MAX, type OutreachContext, type ReplyRules } from "../context.ts";
+import { outreachState, RUN_ATTEMPTS_MAX, type OutreachContext, type ReplyRules } from "../run-context.ts";
 import type { OutreachState } from "../decide.ts";
 import { decideReceived, isUndecided, readNewMessages } from "../inbox.ts";
 import { createMeter, priceMessages } from "../network-cost.ts";

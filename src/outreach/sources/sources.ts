@@ -2,9 +2,9 @@ import { isTriedLast, newestAttempt, outreachIn } from "../../../projections/con
 import { toRecipient, type Contact } from "../../../projections/contact.ts";
 import type { PagedSource, Recipient, RecipientSource } from "../../../events/outreach.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";
-import { LOOKUP_BATCH, type Batch, type BatchEntry, type RunContext, type Source } from "../context.ts";
+import { LOOKUP_BATCH, type Batch, type BatchEntry, type RunContext, type Source } from "../run-context.ts";
 import { openOlderMessages } from "../inbox.ts";
-import { pagedSource, type PagedOptions } from "./paged.ts";
+import { pagedSource, type PagedOptions } from "./paged-source.ts";
 
 /** Settings that choose which lists of the network are read. */
 type ListSettings = { readonly [Setting in "searchQuery" | "listId"]?: string | undefined };

@@ -2,7 +2,7 @@ import type { DataOf, Folded } from "../../../events/catalog.ts";
 import { ERASED } from "../../../events/encryption.ts";
 import { linkKey } from "../../../projections/link-keys.ts";
 import { msOf } from "../../../projections/time.ts";
-import { countsOn, dayAt, type Comparison } from "./two-worlds.ts";
+import { countsOn, dayAt, type Comparison } from "./compare-rules.ts";
 
 /**
  * Function that tells from a click's user agent if a bot made it; undefined if it cannot tell. The user agent is null

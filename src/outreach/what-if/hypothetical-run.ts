@@ -4,8 +4,8 @@ import type { Contact } from "../../../projections/contact.ts";
 import { reasonToEnd, type RunSelection } from "../run-limits.ts";
 import { OPENING_MARGIN_MS } from "../screening.ts";
 import { isClosedFor, opensAt, windowZone } from "../send-window.ts";
-import { invent, namedRecipient, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
-import { createWalk, type WalkedBatch, type WalkTarget } from "./recipient-walk.ts";
+import { invent, namedRecipient, skip, write, type Comparison, type HypotheticalRun } from "./compare-rules.ts";
+import { createWalk, type WalkedBatch, type WalkTarget } from "./recipients-in-run-order.ts";
 import { contactIn, decideIn, isSameDecision, toMoment, toRules, type Met, type Redecided } from "./redecide.ts";
 import { namedSource, SOURCE_KINDS } from "../sources/sources.ts";
 

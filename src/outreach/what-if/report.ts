@@ -1,8 +1,8 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { WHAT_IF_RULES, type OtherRules } from "../../config/what-if.ts";
-import { plain } from "../../history/words/sentence.ts";
+import { plain } from "../../history/sentences/sentence.ts";
 import { count, named, oneOf, text } from "../../platform/common-schemas.ts";
-import { recipientChanges, type Changes, type ComparedCount, type DayCounts } from "./tally.ts";
+import { recipientChanges, type Changes, type ComparedCount, type DayCounts } from "./compared-counts.ts";
 import type { WhatIf } from "./what-if.ts";
 
 const difference = Type.Integer({ examples: [-1] });

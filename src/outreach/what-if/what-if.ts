@@ -8,9 +8,9 @@ import { run } from "../../../projections/run.ts";
 import { msOf } from "../../../projections/time.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { createClickCounter, type BotRule } from "./count-clicks.ts";
-import { createComparison, type ComparedRules, type Comparison } from "./two-worlds.ts";
+import { createComparison, type ComparedRules, type Comparison } from "./compare-rules.ts";
 import { takeEvent } from "./apply-events.ts";
-import { addUp, compareRecipients, isChanged } from "./tally.ts";
+import { addUp, compareRecipients, isChanged } from "./compared-counts.ts";
 import { resumeUntil } from "./hypothetical-run.ts";
 
 export interface WhatIfQuestion extends ComparedRules {

@@ -7,7 +7,10 @@ import { ServiceError } from "../../platform/service-error.ts";
  */
 export type ColumnMap = ReadonlyMap<string, string | null>;
 
-/** Reasons why the preview of a file gives a column its meaning. */
+/**
+ * Reasons why the preview of an imported file maps a column of the file to one of our columns, to a template field, or
+ * to nothing.
+ */
 export const WHY_MAPPED = ["named", "chosen", "guessed", "field", "unused", "opt_out"] as const;
 export type WhyMapped = (typeof WHY_MAPPED)[number];
 

@@ -53,16 +53,16 @@ const NAME_SHOWN_CHARS_MAX = 64;
 /** Meaning of the column names in a file's header, or of the members of a JSON object. */
 export interface Header {
   /**
-   * Meaning of each column in the order of the file; undefined for a column without a name, null for one that the
-   * operator left out.
+   * Meaning of each column, in the order of the file: one of our columns or a template field. Undefined if the column's
+   * header is empty, null if the operator left the column out.
    */
   readonly columns: readonly (string | undefined | null)[];
   /**
-   * Columns that the operator assigned to names which do not mean them by themselves. In such a column, a consent may
-   * be a yes or no.
+   * Columns that the operator assigned to header names whose meaning would be another one without that choice. In such
+   * a column, a consent may be a yes or no.
    */
   readonly chosen: ReadonlySet<string | null>;
-  /** Names in the file of the columns that it does not call as we do, by our name. */
+  /** The file's own names of the columns that it names differently from us, by our name of the column. */
   readonly ownNames: ReadonlyMap<string, string>;
   /** Template fields whose name says that a recipient opted out, such as `unsubscribed`. */
   readonly optOuts: readonly string[];
@@ -126,8 +126,8 @@ export function nameAsInFile(reason: string, { ownNames }: Header): string {
 }
 
 /**
- * Returns the columns that the operator assigned to names which do not mean them by themselves. The form of a preview
- * sends a choice for the other names too.
+ * Returns the columns that the operator assigned to header names whose meaning would be another one without that
+ * choice. Choices that confirm the certain meaning, as the form of a preview sends them, are left out.
  */
 function findChosen(names: readonly string[], { known, chosen }: Columns): readonly (string | null)[] {
   if (chosen === undefined) return [];
@@ -254,8 +254,8 @@ function describeMissing(named: readonly string[], { identifying, needsAll }: Co
 }
 
 /**
- * Returns the question if a name in the header is meant as the identifying column that the file lacks; empty if no name
- * may be.
+ * Returns the question "did you mean …?" if a header name resembles an identifying column that the file lacks; empty if
+ * no name does.
  */
 function askMissed(names: readonly string[], named: readonly string[], { identifying }: Columns): string {
   const meant = names.flatMap((name) => {

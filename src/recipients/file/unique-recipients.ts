@@ -7,8 +7,8 @@ export interface ImportedRow {
   readonly line: number;
   readonly recipient: ImportedRecipient;
   /**
-   * Withdrawals of earlier rows about the same recipient, in the file's order: of other consents than the one that this
-   * row gives. Absent if there is none.
+   * Withdrawals in earlier rows about the same recipient, in the file's order, of consents that this row does not
+   * mention. Absent if there are none.
    */
   readonly withdrawals?: readonly ConsentRecord[];
 }
@@ -63,8 +63,8 @@ export function createPeople() {
 }
 
 /**
- * Returns the row with the revocations of an earlier row of the same recipient: of a consent about which the new row
- * says nothing.
+ * Returns the row with the withdrawals in an earlier row about the same recipient: those of consents that the new row
+ * does not mention.
  */
 function withRevocations(row: ImportedRow, earlier: ImportedRow): ImportedRow {
   const { basis, tracking, consent_for: name } = row.recipient;

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { init } from "../../../src/commands/setup/init.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { parseEnvFile } from "../../../src/config/env-file.ts";
-import { capture } from "../../harness/capture.ts";
+import { capture } from "../../harness/capture-command.ts";
 import { temporaryFolder, type TemporaryFolder } from "../../harness/temporary.ts";
 
 let folder: TemporaryFolder;

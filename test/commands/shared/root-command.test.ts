@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { isRunnable } from "../../../src/commands/shared/command.ts";
 import { loadReachlog, runCommandLine } from "../../../src/commands/shared/root-command.ts";
-import { NO_TERMINAL } from "../../harness/capture.ts";
+import { NO_TERMINAL } from "../../harness/capture-command.ts";
 
 async function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ["", ""];

@@ -96,7 +96,7 @@ describe("the filter of the activity", () => {
   test.each(Object.entries(TABS))("shows and exports exactly the types of the tab %s", async (tab, positions) => {
     const { seenAt } = await openMixed();
     const { page, shown, exported } = await seenAt(`/activity?show=${tab}`);
-    // The news are lines of what belongs together, and not a list of events.
+    // The news show lines that each sum up several events, and not a list of single events.
     if (tab !== "news") expect(shown).toEqual([...positions]);
     expect(exported).toEqual([...positions]);
     const tabs = await textsAt(page, ".tabs li");
@@ -202,8 +202,8 @@ describe("the page of a click", () => {
     );
     const page = await pageAt(harness, "/activity/1");
     const [failed, succeeded, ...others] = await sentencesOf(page);
-    expect(failed).toStartWith("Ads did not take 1 click: busy. Next try at");
-    expect(succeeded).toStartWith("Ads received 1 click");
+    expect(failed).toStartWith("Ads did not take 1 dispatch: busy. Next try at");
+    expect(succeeded).toStartWith("Ads received 1 dispatch");
     expect(others).toEqual([]);
     expect(await textsAt(page, "h3")).toMatchObject([{ text: "ads" }, { text: "chat" }]);
     expect(page).toContain("No attempt is recorded yet.");
@@ -220,7 +220,7 @@ describe("the page of a click", () => {
       data: { event_id: id, source: 1, channel: "chat" },
     });
     await harness.append("delivery-chat", outcomeOf("DispatchSucceeded", { ...chat, source: 3, latency_ms: 3 }));
-    const ended = ["Chat did not take 1 click: gone", "An operator retried", "Chat received 1 click"];
+    const ended = ["Chat did not take 1 dispatch: gone", "An operator retried", "Chat received 1 dispatch"];
     const sentences = await sentencesOf(await pageAt(harness, "/activity/1"));
     expect(sentences.map((sentence, at) => sentence.slice(0, ended[at]?.length))).toEqual(ended);
     expect(await sentencesOf(await pageAt(harness, "/activity/3"))).toHaveLength(1);

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import type { ClickChannel } from "../../../events/channel.ts";
+import type { ClickChannel } from "../../../events/channel-names.ts";
 import { DISPATCHES_LISTED } from "../../../src/delivery/list-dispatches.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";

@@ -4,7 +4,7 @@ import { makeEvent } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { ask } from "../../harness/memory/app.ts";
 import { makeId } from "../../../src/platform/clock.ts";
-import { oddIn } from "../../harness/page.ts";
+import { oddIn } from "../../harness/unexpected-html.ts";
 import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
 
 const RUN = makeId();

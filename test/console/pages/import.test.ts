@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { ask, post, problemIn } from "../../harness/memory/app.ts";
-import { oddIn } from "../../harness/page.ts";
+import { oddIn } from "../../harness/unexpected-html.ts";
 import { MARKETERS_LIST, PEOPLE_IN_LIST, REFUSED_LINES } from "../../fixtures/marketers-list.ts";
 import { openConsole, openSignedIn, rowsOf, signIn, textsAt } from "../pages.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { NEWEST_MAX } from "../../../projections/messages-by-link.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { oddIn } from "../../harness/page.ts";
+import { oddIn } from "../../harness/unexpected-html.ts";
 import { click, openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
 import { addedOf, clickOf } from "../../harness/memory/new-events.ts";
 

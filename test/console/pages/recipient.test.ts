@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { ask, type AppHarness } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
-import { oddIn } from "../../harness/page.ts";
+import { oddIn } from "../../harness/unexpected-html.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts";
 
 const ADA = { id: "1001", username: "ada" };

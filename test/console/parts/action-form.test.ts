@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { oddIn } from "../../harness/page.ts";
+import { oddIn } from "../../harness/unexpected-html.ts";
 import { openConsole, pageAt, person, textsAt } from "../pages.ts";
 
 async function openWithAda() {

@@ -3,12 +3,12 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { h } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { fitToData } from "../../../src/history/figures.ts";
+import { fitToData } from "../../../src/history/chart-figures.ts";
 import { BarChart, Histogram } from "../../../src/console/parts/charts.tsx";
-import { countBars, type QuarterCount } from "../../../src/history/figures.ts";
+import { countBars, type QuarterCount } from "../../../src/history/chart-figures.ts";
 import { ClicksChart, RangePicker } from "../../../src/console/parts/time-charts.tsx";
-import type { View } from "../../../src/console/page-context.ts";
-import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/quarters.ts";
+import { ShownView, type View } from "../../../src/console/page-context.ts";
+import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/quarter-hours.ts";
 import { rowsOf, textsAt } from "../pages.ts";
 
 const SERIES = [
@@ -142,7 +142,7 @@ function shownAt(query: string, clickedDaysAgo: readonly number[] = []) {
   );
   return {
     chart: renderToString(h(ClicksChart, { view, unit: "day", quarters })),
-    picker: renderToString(h(RangePicker, { view, path: "/links" })),
+    picker: renderToString(h(ShownView.Provider, { value: view }, h(RangePicker, { view, path: "/links" }))),
   };
 }
 

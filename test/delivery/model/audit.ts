@@ -1,11 +1,11 @@
 import { expect } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
-import { lanesOf, type ChannelName, type Lane } from "../../../events/channel.ts";
+import { lanesOf, type ChannelName, type Lane } from "../../../events/channel-names.ts";
 import { laneOf, requestsDispatch } from "../../../events/dispatch-rules.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../../src/delivery/attempt-outcome.ts";
 import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
-import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./watch.ts";
+import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./check-requests.ts";
 
 /**
  * Checks a channel after a history, once everything is settled. `ghosts`: number of appends that took effect but were
@@ -21,8 +21,8 @@ export function auditLog(
   const outcomes = outcomesOf(log, channel);
   const finals = outcomes.filter(isFinal).map(({ data }) => data.source);
   const distinct = new Set(finals);
-  // Each requested dispatch has a final outcome, and no other has. Only an append that was reported as failed may
-  // record one twice.
+  // Each requested dispatch has a final outcome, and no other dispatch has one. Only an append that was reported as
+  // failed may record an outcome twice.
   expect([...distinct].toSorted((a, b) => a - b)).toEqual(requesting.map(({ position }) => position));
   if (ghosts === 0) expect(finals).toHaveLength(distinct.size);
   expect(pendingOf(state)).toBe(0);
@@ -61,8 +61,8 @@ export function auditOrder(log: readonly Recorded[], channel: ChannelName): void
 }
 
 /**
- * Checks that no event was sent to the webhook before the earlier events of its stream had ended, or after it had ended
- * itself.
+ * Checks that no event was sent to the webhook before the dispatches of the earlier events of its stream had ended, or
+ * after its own dispatch had ended.
  */
 export function auditRequests(
   log: readonly Recorded[],
@@ -122,7 +122,7 @@ export function auditTruth(
     const most = 1 + (exposed.get(key) ?? 0);
     if (count > most) throw new Error(`${key} arrived ${count} times, and may have ${most} times`);
   }
-  // A retried letter counts by its latest outcome.
+  // A dispatch that was retried counts by its latest outcome.
   const ends = new Map<string, string>();
   for (const { type, data } of outcomesOf(log, channel).filter(isFinal)) ends.set(keys.get(data.source) ?? "", type);
   for (const [key, type] of ends) {

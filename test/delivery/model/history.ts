@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
 import { StoreFull } from "eventstore-lite/testing";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
-import { CHANNELS, CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
+import { CHANNELS, CLICK_CHANNELS, type ChannelName } from "../../../events/channel-names.ts";
 import { deliveries, findChannel, pendingOf } from "../../../projections/deliveries.ts";
-import { encodeState } from "../../../projections/snapshot.ts";
+import { encodeState } from "../../../projections/encode-state.ts";
 import { WINDOW_MAX } from "../../../src/delivery/rate-limiter.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
 import { newLogFile } from "../../harness/memory/log.ts";
@@ -13,10 +13,10 @@ import { openDelivery, type DeliveryHarness } from "../../harness/memory/deliver
 import { auditLog, auditOrder, auditTruth } from "./audit.ts";
 import { outcomesIn } from "../../harness/memory/outcomes.ts";
 import { createRandom } from "../../harness/random.ts";
-import type { Kind } from "./fates.ts";
+import type { Kind } from "./network-answers.ts";
 import { createNetwork, type Life, type Network } from "./network.ts";
 import { HOUR_MS, SUBSCRIPTIONS, type History, type Step } from "./steps.ts";
-import { createWatch, isFinal, keysByPosition, type Watch } from "./watch.ts";
+import { createWatch, isFinal, keysByPosition, type Watch } from "./check-requests.ts";
 
 export interface Lived {
   readonly requests: number;

@@ -1,9 +1,9 @@
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ChannelName } from "../../../events/channel-names.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../../../src/networks/network.ts";
 import type { FakeTime } from "../../harness/memory/fake-time.ts";
-import { keyOf } from "./watch.ts";
-import { drawFate, WELL, type Fate, type Kind } from "./fates.ts";
+import { keyOf } from "./check-requests.ts";
+import { drawFate, WELL, type Fate, type Kind } from "./network-answers.ts";
 
 /**
  * The service from one start to its stop or kill. After a kill, nothing that it still does reaches the network or the
@@ -121,7 +121,7 @@ export function createNetwork(
   const sendBatch = async (life: Life, clicks: readonly Click[]): Promise<readonly DispatchResult[]> => {
     const unasked: DispatchResult = { outcome: "retryable", detail: "not asked", unasked: true };
     if (life.killed) return clicks.map(() => unasked);
-    // In some batches only the first clicks get an answer, and in some all clicks have the same fate.
+    // In some batches only the first clicks get an answer, and in some all clicks get the same answer.
     const asked = clicks.slice(0, random() < 0.2 ? 1 + Math.floor(random() * clicks.length) : clicks.length);
     const together = random() < 0.5 ? fateOf(true) : undefined;
     const fates = asked.map(() => together ?? fateOf(true));

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import type { EventType } from "../../../events/catalog.ts";
-import type { ChannelName } from "../../../events/channel.ts";
-import type { Kind } from "./fates.ts";
+import type { ChannelName } from "../../../events/channel-names.ts";
+import type { Kind } from "./network-answers.ts";
 
 export type Step =
   | { readonly do: "click" | "notify"; readonly count: number }

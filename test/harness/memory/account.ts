@@ -68,7 +68,7 @@ export interface AccountProcess {
   readonly tokens: Tokens & AsyncDisposable;
   readonly projector: Projector;
   readonly vault: Vault;
-  /** Stops the timers of this process: it hangs where it waits for one, and renews no lease. */
+  /** Stops the timers of this process: work that waits for a timer hangs, and no lease is renewed. */
   freeze(): void;
   thaw(): void;
 }
@@ -79,7 +79,10 @@ export interface AccountHarness extends MemoryLog {
   /** Announcements to the operator, by the key under which each is made only once. */
   readonly announced: Map<string, string>;
   start(replaced?: Partial<TokensContext>): Promise<AccountProcess>;
-  /** Links the account {@link USER} with a pair of tokens that expires in `lifeMs`. */
+  /**
+   * Links the test account {@link USER} to the service with a new access and refresh token. The access token expires in
+   * `lifeMs`.
+   */
   link(process: AccountProcess, lifeMs?: number): Promise<void>;
   types(): Promise<string[]>;
 }

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { expect } from "bun:test";
 import type { EventStore } from "eventstore-lite";
-import { CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
+import { CLICK_CHANNELS, type ChannelName } from "../../../events/channel-names.ts";
 import type { Event } from "../../../events/catalog.ts";
 import type { Circuit } from "../../../src/delivery/rate-limiter.ts";
 import type { Delivery, Settlement } from "../../../src/delivery/wait-for-outcome.ts";
-import type { HttpContext } from "../../../src/http/context.ts";
+import type { HttpContext } from "../../../src/http/http-context.ts";
 import { createApp, type App } from "../../../src/http/app.ts";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { createFailureLimit } from "../../../src/http/access/failure-limit.ts";
@@ -30,7 +30,7 @@ import { secret } from "../../../src/platform/secret.ts";
 import type { Logger } from "../../../src/platform/logger.ts";
 import { openReachlog } from "../../../src/service/open-reachlog.ts";
 import { createHttpContext } from "../../../src/service/http-context.ts";
-import type { Account } from "../../../src/account/link.ts";
+import type { Account } from "../../../src/account/link-account.ts";
 
 export const TOKEN = "token-of-the-tests";
 export const MASTER_KEY = new Uint8Array(32).fill(3);

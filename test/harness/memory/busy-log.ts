@@ -1,6 +1,6 @@
 import { openLogForHistory } from "../../../src/commands/development/demo-log.ts";
 import { writeStory } from "../../../sandbox/busy/story.ts";
-import { NO_TERMINAL } from "../capture.ts";
+import { NO_TERMINAL } from "../capture-command.ts";
 import { temporaryFolder } from "../temporary.ts";
 
 /** Log that {@link writeBusyLog} has written. */

@@ -2,7 +2,7 @@ import { loadConfig } from "../../../src/config/config.ts";
 import type { MakeCommand } from "../../../src/commands/shared/command.ts";
 import { createEventLog, type EventMetadata, type NewEvent } from "../../../src/log/event-log.ts";
 import { openLog, type OpenedLog } from "../../../src/privacy/open-log.ts";
-import { capture, type Captured } from "../capture.ts";
+import { capture, type Captured } from "../capture-command.ts";
 import { METADATA } from "./log.ts";
 import { temporaryFolder } from "../temporary.ts";
 

@@ -1,11 +1,11 @@
-import { CLICK_CHANNELS, type ChannelName, type ClickChannel } from "../../../events/channel.ts";
+import { CLICK_CHANNELS, type ChannelName, type ClickChannel } from "../../../events/channel-names.ts";
 import type { OutcomeType } from "../../../events/dispatch-rules.ts";
 import { findChannel, listChannels, pendingOf } from "../../../projections/deliveries.ts";
 import { makeId, type Clock } from "../../../src/platform/clock.ts";
 import type { DispatchMetrics, DispatchTracing } from "../../../src/delivery/ask-network.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/wait-for-outcome.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
-import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recorder.ts";
+import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/outcome-recorder.ts";
 import { STREAMS, type NewEvent, type EventLog, type Announce, type StateContext } from "../../../src/log/event-log.ts";
 import { createRoles } from "../../../src/log/lease.ts";
 import type { Sleep } from "../../../src/platform/clock.ts";
@@ -17,7 +17,7 @@ import { growingList } from "./fake-channel.ts";
 import { fakeTime, type FakeTime } from "./fake-time.ts";
 import { openMemoryLog, SILENT, toStateContext, type MemoryLog } from "./log.ts";
 import { outcomesIn, type OutcomeOfOne } from "./outcomes.ts";
-import { ALL_ROLES } from "./roles.ts";
+import { ALL_ROLES } from "./fake-roles.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 

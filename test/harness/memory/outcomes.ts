@@ -1,8 +1,8 @@
 import type { Recorded } from "../../../events/catalog.ts";
-import type { ChannelName, Lane } from "../../../events/channel.ts";
+import type { ChannelName, Lane } from "../../../events/channel-names.ts";
 import { isOutcome, type OutcomeType } from "../../../events/dispatch-rules.ts";
 import type { DispatchMode } from "../../../events/delivery.ts";
-import { positionsOf } from "../../../events/sources.ts";
+import { positionsOf } from "../../../events/position-ranges.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 
 /** Data of one dispatch's outcome; the fields present depend on the event's type. */

@@ -3,7 +3,7 @@ import type { Event, Recorded } from "../../../events/catalog.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import type { SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x/x-api.ts";
-import type { OutreachContext } from "../../../src/outreach/context.ts";
+import type { OutreachContext } from "../../../src/outreach/run-context.ts";
 import type { OutreachRules } from "../../../src/outreach/decide.ts";
 import { createSuppressionHashes } from "../../../src/privacy/suppression-hashes.ts";
 import { createOptOutCode } from "../../../src/template/short-link.ts";

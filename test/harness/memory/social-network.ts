@@ -57,7 +57,10 @@ export interface SimulatedNetwork extends SocialNetwork {
   readonly answers: (Answer | undefined)[];
   /** Faults that the next reads of the network get, in order, except those of the inbox. */
   readonly faults: (SocialError | undefined)[];
-  /** Reads of the network so far, such as `usersById 1,2`, without those of the inbox, which each run reads. */
+  /**
+   * Requests by which the service has read from the network so far, such as `usersById 1,2`. Readings of the inbox are
+   * not listed, because every run makes them.
+   */
   readonly reads: string[];
   readonly inboxFaults: (SocialError | undefined)[];
   /** Cursors with which the inbox was read so far; "" for its top. */

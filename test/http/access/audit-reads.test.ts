@@ -13,7 +13,7 @@ import { makeId } from "../../../src/platform/clock.ts";
 import { openLog } from "../../../src/privacy/open-log.ts";
 import { startService } from "../../../src/service/service.ts";
 import { showHistoryCommand } from "../../harness/memory/operation-commands.ts";
-import { capture } from "../../harness/capture.ts";
+import { capture } from "../../harness/capture-command.ts";
 import { ask, openApp, post, problemIn, REPORT, TOKEN } from "../../harness/memory/app.ts";
 import { temporaryFolder } from "../../harness/temporary.ts";
 
@@ -214,7 +214,7 @@ const PLACES = {
   },
 } as const;
 
-/** True if the text contains the needle, plain or as the hexadecimal digits in which a database writes bytes. */
+/** True if the text contains the searched name, plain or as the hexadecimal digits in which a database writes bytes. */
 const isIn = (text: string, needle: string): boolean =>
   text.includes(needle) || text.includes(Buffer.from(needle).toString("hex"));
 

@@ -46,7 +46,7 @@ const NO_CREDENTIALS: readonly (readonly string[])[] = [
 /** Number of failed authentications of one address in a minute, after which the service answers 429. */
 const FAILURES_MAX = 10;
 
-/** Expected `WWW-Authenticate` header. RFC 6750: it names an error only if the request had a token. */
+/** Expected `WWW-Authenticate` header. By RFC 6750, the header names an error only if the request had a token. */
 const CHALLENGE = /^Bearer realm="reachlog"(?:, error="invalid_token")?$/;
 
 export const callers: readonly Attack[] = [

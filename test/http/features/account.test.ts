@@ -7,7 +7,7 @@ import { createLoadShedding } from "../../../src/http/access/load-shedding.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
-import { oddIn } from "../../harness/page.ts";
+import { oddIn } from "../../harness/unexpected-html.ts";
 import { createSimulatedNetwork, OWN } from "../../harness/memory/social-network.ts";
 import { ask, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
 import { requestBytes } from "../wire/bytes.ts";

@@ -4,7 +4,7 @@ import type { Static } from "@sinclair/typebox";
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { codec, makeEvent } from "../../../events/catalog.ts";
-import { CLICK_CHANNELS } from "../../../events/channel.ts";
+import { CLICK_CHANNELS } from "../../../events/channel-names.ts";
 import { normalizeClick, toClick, trackingBody } from "../../../src/http/features/clicks.ts";
 import { type AppHarness, ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
 import { LOG_ENGINES } from "../../harness/memory/log.ts";

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ChannelName } from "../../../events/channel-names.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { forgetPerson } from "../../../src/privacy/forget.ts";
 import { recordConsent } from "../../../src/recipients/record-consent.ts";

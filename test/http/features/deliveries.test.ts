@@ -2,7 +2,7 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ChannelName } from "../../../events/channel-names.ts";
 import { DISPATCHES_LISTED } from "../../../src/delivery/list-dispatches.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";

@@ -8,7 +8,7 @@ import { createEventIntake } from "../../../src/http/server/event-intake.ts";
 import { ServiceError } from "../../../src/platform/service-error.ts";
 import { ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
 import { METADATA, openMemoryLog, SILENT } from "../../harness/memory/log.ts";
-import { formTokenIn, oneOfEach } from "../one-of-each.ts";
+import { formTokenIn, oneOfEach } from "../request-each-endpoint.ts";
 
 /** Makes a log refuse appends and snapshots with `StoreFull` while `disk.isFull`. */
 function onDisk(disk: { isFull: boolean }): (store: EventStore<Event>) => EventStore<Event> {

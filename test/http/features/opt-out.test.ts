@@ -6,7 +6,7 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import { forgetPerson } from "../../../src/privacy/forget.ts";
 import { createOptOutCode } from "../../../src/template/short-link.ts";
 import { ask, openApp, TOKEN, type AppHarness, type Ask, type Given } from "../../harness/memory/app.ts";
-import { countCases } from "../../harness/is-whole.ts";
+import { countCases } from "../../harness/case-count.ts";
 import { LOG_ENGINES } from "../../harness/memory/log.ts";
 
 const codeOf = (number: number): string => createOptOutCode(`secret ${number}`);

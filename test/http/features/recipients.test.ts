@@ -3,10 +3,15 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { valid } from "../../fuzz/bodies.ts";
 import { parseDocument, type Schema } from "../../fuzz/document.ts";
+import { dropReplacedUpTo } from "../../../projections/contact-changes.ts";
 import { findContact } from "../../../projections/contact-identity.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
+import { foldTo } from "../../../src/projector/fold-to.ts";
+import { toRecipientJson } from "../../../src/recipients/recipient-json.ts";
+import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
 import { parseRecipients } from "../../../src/recipients/recipients-file.ts";
 import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
 
 interface Document {
   readonly paths: {
@@ -240,6 +245,53 @@ describe("an import in progress", () => {
     const answer = await post(app, "/social/recipients", "username\nbea\n", { token: TOKEN, headers });
     expect([await problemIn(answer), answer.headers.get("retry-after")]).toEqual(["503 log-unavailable", "5"]);
     expect((await world.store.head()).position).toBe(0);
+  });
+});
+
+test("GET /social/recipients lists each past moment as a fold of the log does, page by page", async () => {
+  const added = (username: string): NewEvent => addedOf({ username });
+  await world.append("outreach", added("bob"), added("ann"), ...FAILED, added("cy"));
+  const renamed = { ...ANN, username: "ann_now" };
+  const hold = { recipient: renamed, message_id: "m1", received_at: "2026-03-02T09:00:00.000Z" };
+  await world.append("outreach", { type: "RecipientHeld", data: hold });
+  // The entry of the handle merges with that of the id.
+  await world.append("outreach", added("ann_builds"), addedOf({ id: "77" }), addedOf({ id: "77", username: "cy" }));
+  const { position } = await world.store.head();
+  const { projector } = world;
+  const listed = async (query: string) =>
+    (await ask(world.app, `/social/recipients?${query}`, { token: TOKEN })).json();
+  for (let at = 0; at <= position; at++) {
+    const { states } = await foldTo(world.store, ["contacts"], { to: at });
+    const folded = [...states.contacts.people.values()]
+      .map(toRecipientJson)
+      .toSorted((a, b) => a.position - b.position);
+    const { recipients, count } = (await listed(`as_of=${at}`)) as { recipients: unknown[]; count: number };
+    expect([at, recipients, count]).toEqual([at, folded, folded.length]);
+    const held = (await listed(`as_of=${at}&held=true`)) as { count: number };
+    expect(held.count).toBe(folded.filter((one) => one.held).length);
+    const pages: unknown[] = [];
+    for (let next: number | null | undefined; next !== null;) {
+      const after = next === undefined ? "" : `&after=${next}`;
+      const page = (await listed(`as_of=${at}&limit=1${after}`)) as { recipients: unknown[]; next: number | null };
+      pages.push(...page.recipients);
+      next = page.next;
+    }
+    expect(pages).toEqual(folded);
+    for (const name of [ANN.id, "77", "ann_builds", "bob"]) {
+      const shown = await ask(world.app, `/social/recipients/show?recipient=${name}&as_of=${at}`, { token: TOKEN });
+      const contact = findNamed(states.contacts, name);
+      const answer = contact === undefined ? 404 : toRecipientJson(contact);
+      expect([name, shown.status === 200 ? ((await shown.json()) as { recipient: unknown }).recipient : 404]).toEqual([
+        name,
+        answer,
+      ]);
+    }
+  }
+  // Values that the moment needs were dropped, so that it is folded from the log.
+  dropReplacedUpTo(projector.state("contacts"), position);
+  const { states } = await foldTo(world.store, ["contacts"], { to: 3 });
+  expect(await listed("as_of=3")).toMatchObject({
+    recipients: [...states.contacts.people.values()].map(toRecipientJson),
   });
 });
 

@@ -8,7 +8,7 @@ import { declaredProblem, problems, type Problem } from "../../../src/http/serve
 import { createSessions } from "../../../src/http/access/session.ts";
 import { forPrograms } from "../../../src/http/server/openapi.ts";
 import { documentedPath, everyOperation, operationsOf, type Schema } from "../../fuzz/document.ts";
-import { ACTIONS } from "../actions.ts";
+import { ACTIONS } from "../added-endpoints.ts";
 import { ask, MASTER_KEY, openApp, TOKEN, type Given, post, createClaims } from "../../harness/memory/app.ts";
 
 const ENDPOINTS = forPrograms(describeEndpoints());
@@ -95,7 +95,7 @@ test("every JSON body and response has an example that fits its schema", async (
   for (const [where, { schema, example }] of contents) {
     expect([where, ajv.validate({ ...schema, components }, example), ajv.errors]).toEqual([where, true, null]);
     const { properties = {} } = (components["schemas"] as Record<string, Schema>)[nameOf(schema)] ?? schema;
-    // The example contains every optional member but those.
+    // The example contains every optional member except the excluded ones.
     const wanted = Object.keys(properties).filter((name) => !(EXCLUDED[where] ?? []).includes(name));
     expect([where, Object.keys(example as object)]).toEqual([where, wanted]);
   }

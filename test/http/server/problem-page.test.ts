@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { ask, openApp, post, problemIn } from "../../harness/memory/app.ts";
-import { oddIn } from "../../harness/page.ts";
+import { oddIn } from "../../harness/unexpected-html.ts";
 
 /** The Accept header of a browser that follows a link. */
 const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };

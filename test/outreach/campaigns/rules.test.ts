@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Audience } from "../../../events/campaign.ts";
 import type { DataOf } from "../../../events/catalog.ts";
-import { FETCH_MS } from "../../../projections/suspected.ts";
+import { FETCH_MS } from "../../../projections/suspected-clicks.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { judgeKnown, decideStart, isSkipRecorded, type OutreachState } from "../../../src/outreach/decide.ts";
 import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";
@@ -14,7 +14,7 @@ const FREED = { reason: "rejected", detail: "", frees_quota: true } as const;
 const ANN = { id: "7", username: "ann" };
 const DAY_MS = 24 * 3_600_000;
 
-/** Time of the events in `given`, but for some seconds. */
+/** Time of the events in `given`, give or take some seconds. */
 const START = Date.parse("2026-03-01T07:00:00.000Z");
 const EVIDENCE = { consent_at: "2025-01-01", consent_source: "form" };
 const listed = addedOf(ANN, EVIDENCE);
@@ -233,7 +233,7 @@ describe("an audience of recipients who clicked", () => {
     data: { attempt_id: "a spring", run_id: "r", recipient: ANN, campaign: "spring", ...FREED, retry: false },
   };
   const clicked = (link: string): NewEvent => ({ type: "PersonalLinkClicked", data: { code: `own-${link}` } });
-  /** Events that take as many seconds as a request may be the network's own. */
+  /** Events for as many seconds after a message as a request may be the network's own. */
   const pause = Array.from({ length: FETCH_MS / 1_000 }, () => clickOf());
   const asked = created("asked", { clicked: "go.example/a" });
 
@@ -283,7 +283,8 @@ describe("a follow-up", () => {
   test("ends with any reply in its chain, even one that was read late", () => {
     const log = given(listed, follow, second, ...sent(undefined), ...sent("follow", "default"));
     log.when(judge("second", 40)).thenAnswers(ASK);
-    // The reply came after the first message and before the second one, which is when it was not known yet.
+    // The reply came after the first message and before the second one, but the log did not have it when the second
+    // message was decided.
     const early = new Date(START + 5_500).toISOString();
     given(listed, follow, second, ...sent(undefined), ...sent("follow", "default"), replied(early))
       .when(judge("second", 40))

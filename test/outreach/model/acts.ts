@@ -4,10 +4,10 @@ import { SocialError } from "../../../src/networks/network.ts";
 import { nextDayAt } from "../../../src/outreach/quota-day.ts";
 import type { RunSelection } from "../../../src/outreach/run-limits.ts";
 import type { SimulatedNetwork } from "../../harness/memory/social-network.ts";
-import { authorize, METADATA, SECOND, type House } from "./house.ts";
+import { authorize, METADATA, SECOND, type House } from "./simulated-world.ts";
 import type { Instance } from "./instance.ts";
 import type { Fate } from "./process.ts";
-import { homeOf, personId } from "./setting.ts";
+import { homeOf, personId } from "./initial-state.ts";
 import { nextEdge } from "./wall-clock.ts";
 
 export const MINUTE_MS = 60_000;

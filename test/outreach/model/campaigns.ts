@@ -1,8 +1,8 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { violated, type Attempt, type Books } from "./books.ts";
-import type { House } from "./house.ts";
-import { CONSENT_FOR } from "./setting.ts";
+import { violated, type Attempt, type Books } from "./log-summary.ts";
+import type { House } from "./simulated-world.ts";
+import { CONSENT_FOR } from "./initial-state.ts";
 
 /**
  * Campaigns in each generated history, in addition to `default`. `follows` names the campaign after whose message this
@@ -17,7 +17,7 @@ export const CAMPAIGNS: Readonly<Record<string, { readonly follows?: string; rea
   fourth: { follows: "second" },
 };
 
-/** Most follow-ups after a first message. */
+/** Maximum number of follow-ups after a first message. */
 const FOLLOW_UPS_MAX = 2;
 
 const DAY_MS = 24 * 3_600_000;
@@ -25,7 +25,10 @@ const DAY_MS = 24 * 3_600_000;
 /** Minimum number of days between two messages to one recipient, over all campaigns, in each generated history. */
 export const GAP_DAYS = 2;
 
-/** Minimum number of days that the campaign `spring` requires instead. */
+/**
+ * Minimum number of days that the campaign `spring` requires between two messages to one recipient, instead of
+ * GAP_DAYS.
+ */
 export const SPRING_GAP_DAYS = 4;
 
 export function createCampaigns(): NewEvent[] {

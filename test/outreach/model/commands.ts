@@ -23,15 +23,15 @@ import {
 } from "./acts.ts";
 import type { Cursors } from "../../harness/memory/social-network.ts";
 import { backup, beside, importExport, loseRun, loss, restoreBeside } from "./losses.ts";
-import { forget, handOver, rename } from "./names.ts";
+import { forget, handOver, rename } from "./erase-and-rename.ts";
 import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./arbitraries.ts";
 import { answerWhileWaiting, campaign, chain, runChain } from "./campaign-acts.ts";
-import { authorize, METADATA, type House } from "./house.ts";
+import { authorize, METADATA, type House } from "./simulated-world.ts";
 import { FAILURE_TRIES_MIN } from "../../../src/outreach/run-limits.ts";
 import { RUN_MAX_MS } from "./instance.ts";
 import type { Ledger } from "./ledger.ts";
 import { hold, releaseHeld, suppressByHand, suppressByHash, suppressThenRename } from "./operator.ts";
-import { KINDS, personId, selection, ZONES } from "./setting.ts";
+import { KINDS, personId, selection, ZONES } from "./initial-state.ts";
 
 export type HistoryCommand = fc.AsyncCommand<Ledger, House>;
 
@@ -96,7 +96,10 @@ const apart = fc.constantFrom(
 
 const jumps = fc.constantFrom(-25 * HOUR_MS, -HOUR_MS, -40_000, -1_000, 1_000, 25_000, 40_000, 4 * MINUTE_MS, HOUR_MS);
 
-/** fast-check generators of the commands about campaigns. A hunt for one of their rules makes no others. */
+/**
+ * fast-check generators of the commands about campaigns. A random test of the campaign rules (find-violation.ts) generates only
+ * these commands.
+ */
 export const campaignCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("runs of campaigns", chain, runChain),
   command("runs of campaigns", chain, runChain),
@@ -356,7 +359,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
       });
       trigger(instance, false);
       await house.clockwork.pass(MINUTE_MS);
-      // Without an intent in this run, the ambush would hit a later one.
+      // If this run records no intent, a later run's intent must not set off this jump of the clock.
       isOver = true;
       house.setClocksRight();
     },

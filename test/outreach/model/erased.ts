@@ -1,7 +1,7 @@
 import type { Recipient } from "../../../events/outreach.ts";
 import { markOfErased } from "../../../events/encryption.ts";
-import { violated } from "./books.ts";
-import type { House } from "./house.ts";
+import { violated } from "./log-summary.ts";
+import type { House } from "./simulated-world.ts";
 
 /** Checks that events about erased people no longer name them, and that all other events still name their people. */
 export async function checkErased(house: House): Promise<void> {

@@ -1,14 +1,14 @@
 import { CLOCK_SKEW_MS_MAX } from "../../../src/log/log-clock.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
-import { createBooks, inherit, violated, type Books } from "./books.ts";
+import { createBooks, inherit, violated, type Books } from "./log-summary.ts";
 import { campaignOfText, isAnswered } from "./campaigns.ts";
 import { PAGES_MAX } from "./instance.ts";
 import { checkErased } from "./erased.ts";
-import type { Copy, House } from "./house.ts";
+import type { Copy, House } from "./simulated-world.ts";
 import { enter } from "./rules.ts";
 import { isSendingTime } from "./windows.ts";
 import { SHOWN_MS, type Accepted } from "../../harness/memory/social-network.ts";
-import type { Ask } from "./witness.ts";
+import type { Ask } from "./recorded-calls.ts";
 
 /**
  * Checks the protocol's rules independently of the code that implements them. Compares the log with the messages that
@@ -17,7 +17,10 @@ import type { Ask } from "./witness.ts";
 export interface Ledger {
   readonly books: Books;
   check(): Promise<void>;
-  /** Replaces the log by an older copy, and the books by those of that copy. Returns false if no copy exists. */
+  /**
+   * Replaces the log by an older copy, and the summary of its events (`books`) by that of the copy. Returns false if no
+   * copy exists.
+   */
   replaceLog(by: Copy, isBeside?: boolean): Promise<boolean>;
 }
 
@@ -91,7 +94,7 @@ async function findUnlinked({ events, witness, network }: House): Promise<Readon
 /** Maximum time between the grant of a lease, which shows a clock's skew, and the request that follows, in ms. */
 const LATE_MS = 30_000;
 
-/** Checks that a process was allowed to make a request to send, by the log's content at the time of the request. */
+/** Checks that a process was allowed to ask the network to send a message, by what the log contained at that time. */
 function judge(books: Books, ask: Ask, house: House): void {
   const { latest, suppressed, stopped, askedAfterStop, linked } = books;
   const { witness, setting } = house;
@@ -135,7 +138,8 @@ function checkAccepted(books: Books, { network, replaced }: House): void {
   const keyOf = ({ recipientId, text }: Accepted): string => `${recipientId} ${campaignOfText(text)}`;
   for (const [key, messages] of Map.groupBy(network.accepted, keyOf)) {
     const [recipientId = ""] = key.split(" ");
-    // Sent under a lost log, and no longer shown by the network at the next decision: no log could contain it.
+    // True for a message that was sent under a lost log and that the network no longer showed at the next decision, so
+    // that no log could contain it.
     const isUnseen = ({ createdAt }: Accepted, next: Accepted | undefined): boolean =>
       next !== undefined &&
       next.createdAt - createdAt > SHOWN_MS &&

@@ -7,7 +7,7 @@ import { logFiles } from "../../../src/log/log-files.ts";
 import type { StorePlace } from "../../../src/log/store-backends.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
-import { filePlace } from "../../../src/privacy/log-place.ts";
+import { filePlace } from "../../../src/privacy/locate-log.ts";
 import { openLogAt } from "../../../src/privacy/open-log.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 
@@ -155,7 +155,7 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
       await importSqliteLog({ file, events: stores[0].readStored({ to: position }) });
       await replace(file);
     },
-    // Not awaited, because the next history does not depend on it.
+    // Closing is not awaited, because the next history does not depend on it.
     async [Symbol.asyncDispose]() {
       closeLater(close());
     },

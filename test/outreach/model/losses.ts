@@ -4,11 +4,11 @@ import { HOUR_MS, jumpToMidnight, MINUTE_MS, start, trigger, unattended } from "
 import { LATE_MS_MAX } from "./arbitraries.ts";
 import { refuseServed } from "../../../src/log/instance-heartbeats.ts";
 import { ServiceError } from "../../../src/platform/service-error.ts";
-import { violated } from "./books.ts";
-import { METADATA, type Copy, type House } from "./house.ts";
+import { violated } from "./log-summary.ts";
+import { METADATA, type Copy, type House } from "./simulated-world.ts";
 import type { Ledger } from "./ledger.ts";
-import { forget, rename } from "./names.ts";
-import { personId } from "./setting.ts";
+import { forget, rename } from "./erase-and-rename.ts";
+import { personId } from "./initial-state.ts";
 
 /** Circumstances in which the log is lost during a run. */
 interface Loss {

@@ -7,7 +7,7 @@ export interface Edit {
 
 /** Edits of the sources that break one rule of the outreach protocol. */
 export interface Mutation {
-  /** True if the hunt for it makes only histories about campaigns. */
+  /** True if the search for a history that breaks the rule generates only histories about campaigns. */
   readonly isOfCampaigns?: true;
   readonly name: string;
   readonly edits: readonly Edit[];
@@ -21,7 +21,7 @@ const WINDOW = "src/outreach/send-window.ts";
 const RECOVERY = "src/outreach/recover-dead-run.ts";
 const RECONCILE = "src/outreach/reconcile.ts";
 const QUOTA = "projections/quota.ts";
-const CONTEXT = "src/outreach/context.ts";
+const CONTEXT = "src/outreach/run-context.ts";
 const QUOTA_DAY = "src/outreach/quota-day.ts";
 const CONTACTS = "projections/contacts.ts";
 const RESTORED = "src/outreach/after-restore.ts";
@@ -31,7 +31,7 @@ const RECORD_RESTORE = "src/log/record-restore.ts";
 const START_RUN = "src/outreach/start-run.ts";
 const INSTANCES = "src/log/instance-heartbeats.ts";
 const LOG_CLOCK = "src/log/log-clock.ts";
-const CIRCLES = "src/outreach/sources/paged.ts";
+const CIRCLES = "src/outreach/sources/paged-source.ts";
 
 const one = (name: string, file: string, from: string, to: string): Mutation => ({ name, edits: [{ file, from, to }] });
 
@@ -293,7 +293,8 @@ export const MUTATIONS: readonly Mutation[] = [
     "const LATE_MS = -3_600_000;",
   ),
   {
-    // Breaks all three: a handle may change before the next one, so each is the last chance for some recipients.
+    // Breaks all three checks: a handle may change before the next check, so each check is the last chance for some
+    // recipients.
     name: "a recipient who is suppressed by hash is named neither by a list, a message nor a skip",
     edits: [
       { file: SUPPRESS, from: "recipients.filter(isFound)", to: "recipients.filter(() => false)" },

@@ -6,13 +6,16 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Hunted } from "./hunt.ts";
+import type { Hunted } from "./find-violation.ts";
 import { MUTATIONS, type Edit, type Mutation } from "./mutation-list.ts";
 
 /** Histories to try for each mutation. It counts as not caught if none of them breaks a rule. */
 const HISTORIES_MAX = 4_000;
 
-/** The same for a rule of campaigns, in histories about campaigns alone. */
+/**
+ * Maximum number of histories to try for each mutation of a rule of campaigns; these histories are about campaigns
+ * alone.
+ */
 const OF_CAMPAIGNS_MAX = 300;
 
 /** Names in the root folder that are not copied. */
@@ -71,7 +74,7 @@ function apply(name: string, { file, from, to }: Edit, kept: Map<string, string>
 
 async function hunt(isOfCampaigns: boolean): Promise<Hunted> {
   const given = isOfCampaigns ? [String(OF_CAMPAIGNS_MAX), "47", "campaigns"] : [String(HISTORIES_MAX)];
-  const hunting = Bun.spawn([process.execPath, "test/outreach/model/hunt.ts", ...given], {
+  const hunting = Bun.spawn([process.execPath, "test/outreach/model/find-violation.ts", ...given], {
     cwd: copy,
     stdio: ["ignore", "pipe", "pipe"],
   });

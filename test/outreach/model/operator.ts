@@ -1,7 +1,7 @@
 import type { Recipient } from "../../../events/outreach.ts";
 import { findContact } from "../../../projections/contact-identity.ts";
 import { createEventLog, type NewEvent } from "../../../src/log/event-log.ts";
-import { release } from "../../../src/recipients/release.ts";
+import { release } from "../../../src/recipients/release-held-recipient.ts";
 import type { SimulatedNetwork } from "../../harness/memory/social-network.ts";
 import { makeId } from "../../../src/platform/clock.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
@@ -11,10 +11,10 @@ import { suppress } from "../../../src/recipients/suppress.ts";
 import { SILENT, toStateContext } from "../../harness/memory/log.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import { listening, MINUTE_MS, named, suppression, trigger, writeToUs } from "./acts.ts";
-import { METADATA, type House } from "./house.ts";
+import { METADATA, type House } from "./simulated-world.ts";
 import { NO_SNAPSHOTS } from "./instance.ts";
-import { rename } from "./names.ts";
-import { personId } from "./setting.ts";
+import { rename } from "./erase-and-rename.ts";
+import { personId } from "./initial-state.ts";
 
 /** Opens the parts of an operator's command. While it runs, its projector follows the log. */
 async function openCommand({ store, log }: House) {

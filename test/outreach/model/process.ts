@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { SocialNetwork } from "../../../src/networks/network.ts";
 import type { Sleep } from "../../../src/platform/clock.ts";
-import type { Clockwork, Owner } from "./clockwork.ts";
+import type { Clockwork, Owner } from "./step-scheduler.ts";
 
 /**
  * A fault that stops a process at one of its calls: before the call takes effect, or after it, but before its answer is
@@ -144,8 +144,8 @@ function wrapStore({ store, head, call, turn }: StoreDeps): EventStore<Event> {
       yield* await call("read", () => Array.fromAsync(store.read(query)));
     },
     /**
-     * Delivers new events, as one step of the clockwork that ends when they are folded. The real store delivers them at
-     * a time of its choice.
+     * Delivers new events, as one step of the step scheduler that ends when they are folded. The real store delivers
+     * them at a time of its choice.
      */
     async *subscribeBatches({ from }) {
       let next = from;

@@ -1,12 +1,12 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { KnownRecipient, RunEnd } from "../../../events/outreach.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
-import { placesOn, violated, type Attempt, type Books } from "./books.ts";
+import { placesOn, violated, type Attempt, type Books } from "./log-summary.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import { checkCampaign, noteAnswer } from "./campaigns.ts";
-import type { House } from "./house.ts";
+import type { House } from "./simulated-world.ts";
 import { PAGES_MAX } from "./instance.ts";
-import { CONSENT_FOR, indexOf } from "./setting.ts";
+import { CONSENT_FOR, indexOf } from "./initial-state.ts";
 import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from "./windows.ts";
 
 /** Lifetime of a lease after its holder's last renewal, in ms. A decision may be this old when it is appended. */
@@ -15,7 +15,7 @@ const LEASE_MS = 30_000;
 /** Period before and after a change of QUOTA_TIMEZONE, in ms, in which no more messages go out than the daily limit. */
 const WINDOW_MS = 24 * 3_600_000;
 
-/** Adds an event to the books. Throws a Violation if the event is illegal. */
+/** Adds an event to the summary that the rule checks use. Throws a Violation if the event is illegal. */
 export function enter(books: Books, event: Recorded, house: House): void {
   take(books, event, house);
   bringTogether(books, event, house);

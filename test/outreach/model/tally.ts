@@ -1,5 +1,5 @@
-import type { Books } from "./books.ts";
-import type { House } from "./house.ts";
+import type { Books } from "./log-summary.ts";
+import type { House } from "./simulated-world.ts";
 
 /**
  * Counts how often each situation occurred in the histories. Without crashes and messages in doubt, they would prove

@@ -1,8 +1,8 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import { FAILURE_TRIES_MIN } from "../../../src/outreach/run-limits.ts";
-import { violated, type Attempt, type Books } from "./books.ts";
-import type { House } from "./house.ts";
-import { homeOf } from "./setting.ts";
+import { violated, type Attempt, type Books } from "./log-summary.ts";
+import type { House } from "./simulated-world.ts";
+import { homeOf } from "./initial-state.ts";
 import { isShownOpen, nextEdge } from "./wall-clock.ts";
 
 /** True if the sending window allows a message to the recipient at `ms`. */

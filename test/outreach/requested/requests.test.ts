@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { Recipient } from "../../../events/outreach.ts";
-import type { OutreachContext } from "../../../src/outreach/context.ts";
+import type { OutreachContext } from "../../../src/outreach/run-context.ts";
 import type { Triggered } from "../../../src/outreach/start-run.ts";
 import { openSource } from "../../../src/outreach/sources/sources.ts";
 import { parseOpenHours, type SendWindow } from "../../../src/config/send-window.ts";
@@ -14,7 +14,7 @@ const reached = ({ network }: OutreachHarness): string[] => network.accepted.map
 
 const OPEN = { ...RULES, requireConsent: false };
 
-/** Outcome of each recipient in the log, by id or handle: the newest event that says one. */
+/** Returns the outcome of each recipient in the log, by id or handle, as the newest event with an outcome states it. */
 async function outcomes(world: OutreachHarness): Promise<Record<string, string>> {
   const types = ["DirectMessageSent", "DirectMessageSkipped", "RecipientNotReached"] as const;
   const events = (await Promise.all(types.map((type) => world.events(type)))).flat();
@@ -31,7 +31,10 @@ async function outcomes(world: OutreachHarness): Promise<Record<string, string>>
 async function write(
   { runner }: Awaited<ReturnType<OutreachHarness["start"]>>,
   recipients: readonly Recipient[],
-  more: { readonly dryRun?: boolean; readonly selection?: { readonly limit?: number } } = {},
+  more: {
+    readonly dryRun?: boolean;
+    readonly selection?: { readonly limit?: number; readonly campaign?: string };
+  } = {},
 ) {
   const triggered = await runner.trigger({ dryRun: false, metadata: METADATA, recipients, ...more });
   return { triggered, report: triggered.kind === "started" ? await triggered.done : undefined };
@@ -86,6 +89,29 @@ describe("a run for named recipients", () => {
     expect(await world.events("RunStarted")).toMatchObject([{ data: { recipients: 5 } }]);
     expect(await world.events("SourceRead")).toEqual([]);
   });
+
+  test.each(["default", "spring"])(
+    "looks up a handle that no contact has, because the log may hold a consent under its id, in campaign %s",
+    async (campaign) => {
+      await using world = await openOutreach();
+      for (const id of ["30", "31", "32"]) world.network.people.set(id, person(id));
+      const evidence = { consent_at: "2026-02-01", consent_source: "fair" };
+      await world.append([
+        { type: "ConsentRecorded", data: { recipient: { id: "30" }, basis: "opt_in", ...evidence } },
+        addedOf({ username: "user_32" }, { basis: "none" }),
+        { type: "CampaignCreated", data: { name: "spring", text: "Hi {{name}}", audience: { basis: "opt_in" } } },
+      ]);
+      const instance = await world.start();
+      const selection = campaign === "default" ? {} : { campaign };
+      const named = ["user_30", "user_31", "user_32"].map((username) => ({ username }));
+      const { report } = await write(instance, named, { selection });
+      expect(report).toMatchObject({ reason: "completed", sent: 1 });
+      expect(reached(world)).toEqual(["30"]);
+      const others = campaign === "default" ? "no_consent" : "not_in_audience";
+      expect(await outcomes(world)).toEqual({ "30": "sent", "31": others, "@user_32": others });
+      expect(world.network.reads).toEqual(["usersByUsername user_30,user_31"]);
+    },
+  );
 
   test("says at once which of them the log rules out, and records it even if it did before", async () => {
     await using world = await openOutreach("10", "11", "12", "13", "14");

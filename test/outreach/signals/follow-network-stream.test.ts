@@ -2,12 +2,12 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { createResults } from "../../../src/history/results.ts";
-import { release } from "../../../src/recipients/release.ts";
+import { release } from "../../../src/recipients/release-held-recipient.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { signalChat, signalRead } from "../../../sandbox/x/activity.ts";
 import { METADATA } from "../../harness/memory/log.ts";
 import { personId } from "../../sandbox/client.ts";
-import { eventually, openSignals } from "./world.ts";
+import { eventually, openSignals } from "./signal-harness.ts";
 
 let sandbox: Sandbox;
 beforeEach(async () => {
@@ -44,7 +44,7 @@ test("a stop word in the middle of a run suppresses its sender before their turn
   };
   expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
   expect(sandbox.x.accepted.has(personId(sandbox, "linus_k"))).toBe(false);
-  // The next run finds in the inbox the message that a signal has already shown, and does not record it again.
+  // The lost signal does not close the stream, so only a run's reading of the inbox finds the message.
   await run();
   const suppressed = await world.events("RecipientSuppressed");
   expect(suppressed.map(({ data }) => [data.reason, data.via])).toEqual([["opt_out", "stream"]]);

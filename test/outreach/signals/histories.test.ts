@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { signalChat, signalRead } from "../../../sandbox/x/activity.ts";
-import { isWhole } from "../../harness/is-whole.ts";
+import { isWhole } from "../../harness/case-count.ts";
 import { personId } from "../../sandbox/client.ts";
-import { createPick } from "../model/clockwork.ts";
-import { eventually, openSignals, type SignalWorld } from "./world.ts";
+import { createPick } from "../model/step-scheduler.ts";
+import { eventually, openSignals, type SignalWorld } from "./signal-harness.ts";
 
 const HISTORIES = Number(process.env["FAULT_HISTORIES"] ?? (isWhole ? 1_000 : 20));
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));

@@ -52,6 +52,6 @@ test("a what-if knows the clicks by which a campaign chose its recipients", asyn
   const click: NewEvent = { type: "PersonalLinkClicked", data: { code: "own" } };
   const found = await ask([...before, click, ...run("spring", {})]);
   expect([found.unexplained, found.total.messages]).toEqual([0, { was: 2, would: 2 }]);
-  // Control: without the click, the log's second message is none that the campaign would send.
+  // Control: without the click, the campaign would not send the log's second message.
   expect((await ask([...before, ...run("spring", {})])).unexplained).toBe(1);
 });

@@ -7,11 +7,11 @@ import { RULES } from "../../harness/memory/outreach.ts";
 import { GAP_DAYS } from "../model/campaigns.ts";
 import { historyCommands } from "../model/commands.ts";
 import { histories } from "../model/history.ts";
-import type { House } from "../model/house.ts";
+import type { House } from "../model/simulated-world.ts";
 import { RUN_MAX_MS, TEMPLATE } from "../model/instance.ts";
 import { createLogs } from "../model/logs.ts";
 import { createTally } from "../model/tally.ts";
-import { isWhole } from "../../harness/is-whole.ts";
+import { isWhole } from "../../harness/case-count.ts";
 
 /** Number of random histories: all with the fault tests, a part of them with the ordinary tests. */
 const HISTORIES = isWhole ? 200 : 20;

@@ -13,8 +13,8 @@ import { addedOf } from "../../harness/memory/new-events.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../../harness/memory/outreach.ts";
 import { person } from "../../harness/memory/social-network.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
-import { isWhole } from "../../harness/is-whole.ts";
-import { selection } from "../model/setting.ts";
+import { isWhole } from "../../harness/case-count.ts";
+import { selection } from "../model/initial-state.ts";
 
 /** Number of random histories: all with the fault tests, a part of them with the ordinary tests. */
 const HISTORIES = isWhole ? 150 : 15;
@@ -217,7 +217,7 @@ test("a what-if with other rules matches a second log that ran by them", async (
     { numRuns: HISTORIES, examples: [ENDED_AT_PAID_SOURCE] },
   );
   console.log(met);
-  // Pauses are rare: a part of the histories may hold that of the example alone.
+  // Pauses are rare: if only a part of the histories is tried, the only pause may be that of the example.
   expect(Math.min(met.differing, met.messages, met.paused)).toBeGreaterThan(isWhole ? HISTORIES / 15 : 0);
 });
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { PROJECTION_NAMES } from "../../../projections/all.ts";
-import { encodeState } from "../../../projections/snapshot.ts";
+import { encodeState } from "../../../projections/encode-state.ts";
 import { personalLinkOwner } from "../../../events/tracking.ts";
 import { audit } from "../../../src/commands/audit.ts";
 import { clicks, contacts, results } from "../../harness/memory/operation-commands.ts";
@@ -10,7 +10,7 @@ import type { MakeCommand } from "../../../src/commands/shared/command.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { parsePastName, unpackState } from "../../../src/projector/snapshots.ts";
 import { openLog } from "../../../src/privacy/open-log.ts";
-import { capture } from "../../harness/capture.ts";
+import { capture } from "../../harness/capture-command.ts";
 import { BEARER, type Installation, type Running } from "../../harness/process.ts";
 
 /** Texts to search, by the name of where they come from. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { SandboxOptions } from "../../../sandbox/sandbox.ts";
 import { ended, openInstallation, type Running, type Installation } from "../../harness/process.ts";
 import { readStoredStates } from "../../harness/stored-states.ts";
-import type { Written } from "./hunt.ts";
+import type { Written } from "./find-secrets.ts";
 
 /** Installation that records all outputs and answers of its processes, to search them for secrets. */
 export interface WatchedWorld extends Installation {

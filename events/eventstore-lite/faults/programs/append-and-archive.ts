@@ -3,8 +3,8 @@
 import { openSqliteStore } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { createSegmentFolder } from "eventstore-lite/segments";
-import { appendKey, keyOf } from "./keyed.ts";
-import { say } from "./say.ts";
+import { appendKey, keyOf } from "./idempotency-keys.ts";
+import { say } from "./print-line.ts";
 
 const KEPT_EVENTS = 5;
 

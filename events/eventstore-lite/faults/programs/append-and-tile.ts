@@ -3,7 +3,7 @@
 import { openSqliteStore } from "eventstore-lite";
 import { createLogTree } from "eventstore-lite/proof";
 import { newEvents } from "../../src/testing/contract/events.ts";
-import { say } from "./say.ts";
+import { say } from "./print-line.ts";
 
 const [file = ""] = process.argv.slice(2);
 const store = await openSqliteStore({ file });

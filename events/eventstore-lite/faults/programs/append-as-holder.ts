@@ -1,7 +1,7 @@
 // Contends without end for a lease on the log named by its first argument, as the holder named by the second. While it
 // holds the lease, it appends some events fenced by it, prints the position of each, and then releases the lease.
 import { LeaseLost, openSqliteStore } from "eventstore-lite";
-import { say } from "./say.ts";
+import { say } from "./print-line.ts";
 
 const TTL_MS = 500;
 const APPENDS_PER_TERM = 20;

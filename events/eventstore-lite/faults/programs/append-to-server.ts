@@ -3,8 +3,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { StoreError, type EventStore } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
-import { keyOf, eventsOf, streamOf } from "./keyed.ts";
-import { say } from "./say.ts";
+import { keyOf, eventsOf, streamOf } from "./idempotency-keys.ts";
+import { say } from "./print-line.ts";
 
 const CALLERS = 8;
 /** Pause of a refused caller before its next attempt. */

@@ -2,8 +2,8 @@
 // before the log is opened, or only after (third argument: `before` or `after`). Prints the result.
 import { openSqliteStore } from "eventstore-lite";
 import { closeSync, openSync } from "node:fs";
-import { appendKey, keyOf } from "./keyed.ts";
-import { say } from "./say.ts";
+import { appendKey, keyOf } from "./idempotency-keys.ts";
+import { say } from "./print-line.ts";
 
 const APPENDS = 50;
 

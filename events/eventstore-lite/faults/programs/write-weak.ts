@@ -1,7 +1,7 @@
 // Commits numbered rows without end to a log's database, opened as by the store but with synchronous=NORMAL, and prints
 // every number after its COMMIT. It shows that a power cut of this suite can take acknowledged data.
 import { openWeakDatabase } from "../weak-database.ts";
-import { say } from "./say.ts";
+import { say } from "./print-line.ts";
 
 const [file = ""] = process.argv.slice(2);
 const insert = openWeakDatabase(file).prepare(

@@ -1,4 +1,4 @@
-import type { FindArchivedKey } from "../segments/keys.ts";
+import type { FindArchivedKey } from "../segments/segment-keys.ts";
 import { AppendInDoubt, StoreClosed, StoreUnavailable } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import type { Appended, Commit, Lease } from "../store.ts";
@@ -12,13 +12,13 @@ import {
   isClosing,
   type OperationJob,
   type Waiting,
-} from "./jobs.ts";
-import { type CompareKey, createCompareKey } from "./compare-key.ts";
-import { createLoad } from "./load.ts";
+} from "./queue-jobs.ts";
+import { type CompareKey, createCompareKey } from "./compare-idempotency-key.ts";
+import { createLoad } from "./queue-load.ts";
 import type { AwayNotice, FaultReply, Operation, Reply, Request } from "./writer-messages.ts";
-import type { PreparedAppend } from "./prepare.ts";
+import type { PreparedAppend } from "./prepare-append.ts";
 import { createStartPieces, type PieceOptions, type StartPieces } from "./start-pieces.ts";
-import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle.ts";
+import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle-batch.ts";
 
 /**
  * Requests sent to the writer thread at once: the one that it works on, and a large next one, so that the thread does

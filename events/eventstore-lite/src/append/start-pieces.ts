@@ -1,7 +1,7 @@
-import { type AppendJob, charsOf, eventsOf, type Job } from "./jobs.ts";
-import type { Load } from "./load.ts";
+import { type AppendJob, charsOf, eventsOf, type Job } from "./queue-jobs.ts";
+import type { Load } from "./queue-load.ts";
 import { encodeBatch, encodePiece, type Piece, type SentAppend } from "./writer-messages.ts";
-import type { PieceSender } from "./prepare.ts";
+import type { PieceSender } from "./prepare-append.ts";
 
 export interface PieceOptions {
   readonly clock: () => number;

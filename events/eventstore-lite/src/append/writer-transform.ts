@@ -1,5 +1,5 @@
 import { type AppendRequest, EVENT_FIELDS } from "./writer-messages.ts";
-import { tooLarge } from "./prepare.ts";
+import { tooLarge } from "./prepare-append.ts";
 import type { WriterTransform } from "../codec.ts";
 
 /**

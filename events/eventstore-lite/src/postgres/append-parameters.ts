@@ -10,9 +10,8 @@ export interface Columns {
   readonly floors: string;
   readonly keys: string;
   /**
-   * SQL array literal: for each idempotency key, the number of segments that were searched for it in vain. The SQL
-   * function refuses a key whose hash is in more segments, so that all of them are searched first. Empty if no key was
-   * searched for.
+   * SQL array literal: for each idempotency key, the number of archived segments that were searched without finding the
+   * key. The SQL function refuses a key whose hash is in more segments than that. Empty if no key was searched for.
    */
   readonly compared: string;
   readonly leases: string;

@@ -1,7 +1,7 @@
 // Checks a range of a log in a PostgreSQL database; started by verify.ts.
 import { answerTask } from "../thread-task.ts";
-import type { Range } from "../sqlite/verify/range.ts";
-import { checkRange } from "./check.ts";
+import type { Range } from "../sqlite/verify/check-results.ts";
+import { checkRange } from "./check-range.ts";
 import { openReader, TASK_MS_MAX } from "./reader.ts";
 
 export interface CheckOrder extends Range {

@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import { createLogArchive } from "../segments/log-archive.ts";
-import { NO_SEGMENTS, type SegmentStorage } from "../segments/storage.ts";
+import { NO_SEGMENTS, type SegmentStorage } from "../segments/segment-storage.ts";
 import {
   createAppend,
   createLeaseWriter,
   createSegmentRecorder,
   createSnapshotWriter,
-} from "../append/queued-writes.ts";
+} from "../append/store-writes.ts";
 import { createQueue } from "../append/queue.ts";
 import { startWriter, type WriterModules } from "../append/start-writer.ts";
 import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
@@ -33,7 +33,7 @@ import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readO
 import { openReader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
 import { createVerifier } from "./verify.ts";
-import { watchHead } from "./watch.ts";
+import { watchHead } from "./watch-head.ts";
 
 export interface PostgresStoreOptions<E extends NewEvent> {
   /**

@@ -20,7 +20,7 @@ import { readArchiveEnd, readWholeKeys } from "./archive.ts";
 import { lastPosition } from "./heads.ts";
 import type { Parameter, Reader } from "./reader.ts";
 
-/** Reads a log whose first events may be archived. */
+/** Reads a log, including the events at its beginning that may have been moved to archived segments. */
 export interface LogReader {
   readonly database: Reader;
   readonly archive: ArchiveReader;

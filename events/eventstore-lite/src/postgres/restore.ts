@@ -6,7 +6,7 @@ import { createDatabaseReader, type DatabaseReader } from "../sqlite/read/databa
 import { requireOurFormat } from "../sqlite/schema.ts";
 import type { Head, NewEvent, Recorded } from "../store.ts";
 import type { Database } from "./database.ts";
-import { createLog } from "./import.ts";
+import { createLog } from "./import-log.ts";
 
 export interface PostgresRestoreOptions {
   /**

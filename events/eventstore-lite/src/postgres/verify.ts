@@ -1,8 +1,8 @@
 import { StoreClosed, StoreOverloaded, StoreUnavailable } from "../errors.ts";
 import type { VerifyLive } from "../segments/log-archive.ts";
-import type { Fault, Range } from "../sqlite/verify/range.ts";
+import type { Fault, Range } from "../sqlite/verify/check-results.ts";
 import { runTask, TaskFailed } from "../thread-task.ts";
-import { checkRange } from "./check.ts";
+import { checkRange } from "./check-range.ts";
 import type { CheckOrder } from "./check-thread.ts";
 import type { PostgresLogPlace } from "./log-location.ts";
 import type { Reader } from "./reader.ts";

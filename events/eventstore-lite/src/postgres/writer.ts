@@ -4,7 +4,7 @@ import type { TransformAppend } from "../append/writer-transform.ts";
 import { decodeBatch, type FaultReply, type Operation, type Reply } from "../append/writer-messages.ts";
 import { type BatchAnswer, createSettle, transformAll, type Head, OtherHashes } from "./batch.ts";
 import { type Columns, columnsOf } from "./append-parameters.ts";
-import { createDoubt, type DoubtOptions, type Outcome } from "./doubt.ts";
+import { createDoubt, type DoubtOptions, type Outcome } from "./batches-in-doubt.ts";
 import { faultOf, isUnanswered, NotConnected } from "./errors.ts";
 import { type NowOf, type OpenedEpoch, perform } from "./snapshots-and-leases.ts";
 

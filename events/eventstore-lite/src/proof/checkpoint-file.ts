@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { OWNER_ONLY } from "../private-file.ts";
-import { malformed } from "./note.ts";
+import { malformed } from "./signed-note.ts";
 
 /**
  * Replaces the file. At any moment, also after a crash or a power cut, it holds the old checkpoint or the new one,

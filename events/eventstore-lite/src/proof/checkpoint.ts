@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { HASH_BYTES } from "../chain.ts";
 import { CheckpointRefused } from "../errors.ts";
 import type { EventStore, NewEvent } from "../store.ts";
-import { decodeBase64, isSignedBy, KEY_NAME, malformed, parseNote, signNote } from "./note.ts";
+import { decodeBase64, isSignedBy, KEY_NAME, malformed, parseNote, signNote } from "./signed-note.ts";
 import type { SigningKey } from "./signing-key.ts";
 
 /** A statement by a holder of the log's key: the log `origin` had `position` events, and the last one had this hash. */

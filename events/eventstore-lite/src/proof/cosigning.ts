@@ -2,7 +2,7 @@ import { CheckpointRefused } from "../errors.ts";
 import type { EventStore } from "../store.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { createLogTree } from "./log-tree.ts";
-import { cosignedAt, parseNote, type Cosigner } from "./note.ts";
+import { cosignedAt, parseNote, type Cosigner } from "./signed-note.ts";
 import { formatSubmission } from "./witness.ts";
 
 /** A witness of https://c2sp.org/tlog-witness. */

@@ -1,8 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import { openCheckpoint, parseSize, type Checkpoint } from "./checkpoint.ts";
-import { cosignedAt, decodeBase64, parseNote, type Cosigner } from "./note.ts";
+import { cosignedAt, decodeBase64, parseNote, type Cosigner } from "./signed-note.ts";
 import { CheckpointRefused } from "../errors.ts";
-import { hashLeaf, provesInclusion } from "./tree.ts";
+import { hashLeaf, provesInclusion } from "./merkle-tree.ts";
 
 /** Event, and the proof that it is in a Merkle tree which the log's key has signed. */
 export interface EventProof {

@@ -3,7 +3,7 @@ import { HASH_BYTES } from "../chain.ts";
 import { ChainBroken, SnapshotAhead } from "../errors.ts";
 import type { EventStore, Snapshot } from "../store.ts";
 import type { Checkpoint } from "./checkpoint.ts";
-import { createTree, foldHashes, hashLeaf, TILE_HASHES, type Tree } from "./tree.ts";
+import { createTree, foldHashes, hashLeaf, TILE_HASHES, type Tree } from "./merkle-tree.ts";
 
 /**
  * Version of the format of tiles (blocks of the Merkle tree's hashes) and of their storage. Tiles of another version

@@ -4,7 +4,7 @@ import { CheckpointRefused } from "../errors.ts";
 import type { EventStore } from "../store.ts";
 import { createLogTree } from "./log-tree.ts";
 import { formatProof, openProof } from "./event-proof.ts";
-import { provesConsistency, type TreeHead } from "./tree.ts";
+import { provesConsistency, type TreeHead } from "./merkle-tree.ts";
 
 /**
  * Proves that the log holds an event at `position`, with a checkpoint that `publicKey` signed; returns a tlog-proof.

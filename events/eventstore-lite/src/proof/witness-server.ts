@@ -2,7 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
-import { formatVerifierKey, type Cosigner } from "./note.ts";
+import { formatVerifierKey, type Cosigner } from "./signed-note.ts";
 import { loadSigningKey } from "./signing-key.ts";
 import { openWitness, type WitnessAnswer } from "./witness.ts";
 

@@ -2,10 +2,10 @@ import type { KeyObject } from "node:crypto";
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { openCheckpoint, parseSize } from "./checkpoint.ts";
-import { cosign, decodeBase64, parseNote, type Cosigner } from "./note.ts";
+import { cosign, decodeBase64, parseNote, type Cosigner } from "./signed-note.ts";
 import { CheckpointRefused, StoreUnusable } from "../errors.ts";
 import { createPrivateFile } from "../private-file.ts";
-import { EMPTY_ROOT, provesConsistency } from "./tree.ts";
+import { EMPTY_ROOT, provesConsistency } from "./merkle-tree.ts";
 
 /** A log's request to a witness: its newest signed tree, and the proof that it extends the tree of size `old`. */
 export interface Submission {

@@ -2,10 +2,10 @@ import { ChainBroken, SegmentDamaged } from "../errors.ts";
 import { type SealableLog, type Segment, sealSegments } from "./segment.ts";
 import type { LogReading, ChainPoint, StoredKey } from "../store.ts";
 import type { ArchiveTable, Catalogue, SegmentEntry, SegmentFile, SegmentRange } from "./catalogue.ts";
-import { createKeyReader } from "./keys.ts";
+import { createKeyReader } from "./segment-keys.ts";
 import type { OpenSegment, OpenSegments } from "./open-segments.ts";
 import { proveApart } from "./validate-in-thread.ts";
-import type { SegmentStorage } from "./storage.ts";
+import type { SegmentStorage } from "./segment-storage.ts";
 
 /**
  * Uncompressed size at which a segment of the archive ends. Looking up one event decompresses one segment, in some ten

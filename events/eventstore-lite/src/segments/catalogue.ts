@@ -100,7 +100,7 @@ export interface Catalogue {
   entries(): readonly SegmentEntry[];
   /** Returns the index in `entries` of the segment that holds an archived position, which must not be beyond `end`. */
   locate(position: number): number;
-  /** Returns the hash before the first event of the segment at an index. */
+  /** Returns the hash of the last event before a segment, given the segment's index in `entries`. */
   hashBefore(index: number): string;
 }
 

@@ -4,8 +4,8 @@ import { archiveEvents, type ArchiverStore } from "./archive.ts";
 import { type ArchiveTable, createCatalogue } from "./catalogue.ts";
 import { createOpenSegments } from "./open-segments.ts";
 import { type ArchiveReader, createArchiveReader } from "./read-through.ts";
-import type { SegmentReader, SegmentStorage } from "./storage.ts";
-import { verifyArchive } from "./verify.ts";
+import type { SegmentReader, SegmentStorage } from "./segment-storage.ts";
+import { verifyArchive } from "./verify-archive.ts";
 
 /** Methods of an event store whose work is done by its archive. */
 export interface ArchiveMethods {

@@ -4,7 +4,7 @@ import { SegmentDamaged } from "../errors.ts";
 import { createChain, readSegment } from "./segment.ts";
 import type { StoredKey } from "../store.ts";
 import type { RecordedFile, SegmentEntry } from "./catalogue.ts";
-import type { SegmentReader } from "./storage.ts";
+import type { SegmentReader } from "./segment-storage.ts";
 
 /** Maximum number of segments kept open, for all readers together: some 10 MB each, with their parsed form. */
 const OPEN_MAX = 8;

@@ -3,7 +3,7 @@ import type { FoldedRow, StoredEvent } from "../codec.ts";
 import { endLongTurn } from "../next-turn.ts";
 import { readEvent } from "./segment.ts";
 import type { StoredKey } from "../store.ts";
-import { type FindArchivedKey, findArchivedKey, readArchivedKeys } from "./keys.ts";
+import { type FindArchivedKey, findArchivedKey, readArchivedKeys } from "./segment-keys.ts";
 import type { ArchiveTable, Catalogue, KeyRange, SegmentEntry } from "./catalogue.ts";
 import { named, type OpenSegment, type OpenSegments } from "./open-segments.ts";
 

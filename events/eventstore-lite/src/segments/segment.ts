@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress, zstdDecompressSync } from "node:zlib";
 import { ChainBroken, SegmentDamaged } from "../errors.ts";
-import { createTreeRange, hashLeaf, type TreeRange } from "../proof/tree.ts";
+import { createTreeRange, hashLeaf, type TreeRange } from "../proof/merkle-tree.ts";
 import type { EventStore, ChainPoint, NewEvent, Recorded, StoredKey } from "../store.ts";
 
 /**
@@ -235,7 +235,10 @@ export function openSegment(
   };
 }
 
-/** Decompresses a segment in a thread of the runtime, then parses it on this one. Throws {@link SegmentDamaged}. */
+/**
+ * Decompresses a segment in a thread of the runtime, then parses it on the calling thread. Throws {@link
+ * SegmentDamaged}.
+ */
 export async function readSegment(file: Uint8Array, bytesMax: number): Promise<ReadSegment> {
   return parseSegment(await decompressApart(file, { maxOutputLength: bytesMax }).catch(refuseFrame));
 }

@@ -4,7 +4,7 @@ import { runTask } from "../thread-task.ts";
 import type { RecordedFile } from "./catalogue.ts";
 import { readFile } from "./open-segments.ts";
 import { type ProvedSegment, proveSegment } from "./validate-segment.ts";
-import type { SegmentReader } from "./storage.ts";
+import type { SegmentReader } from "./segment-storage.ts";
 
 /** Maximum size of segments that are proved in this thread, which takes less time than starting another thread. */
 const BYTES_HERE_MAX = 256 * 1024;

@@ -7,8 +7,8 @@ import type { DatabaseReader } from "./read/database-reader.ts";
 export const KEYS_FROM = "keys_from INTEGER NOT NULL DEFAULT 0";
 
 /**
- * SQL tables of the segments that hold the log's first events, and of each segment's last event of each stream. They
- * lead to archived events, and to the version at which an archived stream continues. Both are append-only.
+ * SQL tables of the archived segments, which hold the log's first events, and of the last event of each stream in each
+ * segment. The version of a stream whose events are archived continues from there. Both are append-only.
  */
 export const ARCHIVE: string = `
   CREATE TABLE segments (

@@ -9,7 +9,7 @@ import { answerBackup } from "./backup.ts";
 import { openReader } from "./connections.ts";
 import { markAsCopy, readEpochs } from "./epochs.ts";
 import { fillCopy } from "./fill-copy.ts";
-import { lastPosition } from "./read/bounds.ts";
+import { lastPosition } from "./read/position-bounds.ts";
 import { createDatabaseReader, type DatabaseReader } from "./read/database-reader.ts";
 import { readBatches, readKeys } from "./read/read.ts";
 

@@ -1,7 +1,7 @@
 import type { Head } from "../store.ts";
 import { openReader } from "./connections.ts";
 import { createDatabaseReader } from "./read/database-reader.ts";
-import { pragma } from "./settings.ts";
+import { pragma } from "./connection-settings.ts";
 import { createVerifier } from "./verify/verify.ts";
 
 /**

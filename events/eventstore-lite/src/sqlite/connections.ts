@@ -1,8 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
 import { StoreBusy, StoreUnusable } from "../errors.ts";
-import { isBusy, isNotADatabase } from "./faults.ts";
+import { isBusy, isNotADatabase } from "./classify-errors.ts";
 import { createSchema, requireOurFormat } from "./schema.ts";
-import { applyReaderSettings, applyWriterSettings, BUSY_TIMEOUT_MS, pragma, requireSqliteVersion } from "./settings.ts";
+import {
+  applyReaderSettings,
+  applyWriterSettings,
+  BUSY_TIMEOUT_MS,
+  pragma,
+  requireSqliteVersion,
+} from "./connection-settings.ts";
 
 /**
  * Time limit for preparing a file; switching a new one to WAL takes some milliseconds. Each attempt may wait for the

@@ -3,9 +3,9 @@ import type { Awaitable } from "../awaitable.ts";
 import { DEFAULT_LIMITS } from "../limits.ts";
 import type { Epoch, NewEvent, Recorded, StoredKey } from "../store.ts";
 import { markAsCopy, writeEpochs } from "./epochs.ts";
-import { createAdd } from "./import/add.ts";
+import { createAdd } from "./import/add-events.ts";
 import { createSchema } from "./schema.ts";
-import { applyFillSettings, requireSqliteVersion } from "./settings.ts";
+import { applyFillSettings, requireSqliteVersion } from "./connection-settings.ts";
 
 /** A log that can be copied event by event. */
 export interface CopySource {

@@ -1,4 +1,4 @@
-import type { SegmentStorage } from "../segments/storage.ts";
+import type { SegmentStorage } from "../segments/segment-storage.ts";
 import { compactSqliteLog } from "./compact.ts";
 import { examineSqliteLog, identifySqliteLog, type ExaminedLog } from "./summarize-log.ts";
 import { beginSqliteEpoch } from "./ownership.ts";

@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import { createLogArchive } from "../segments/log-archive.ts";
-import { createSegmentFolder, type SegmentStorage } from "../segments/storage.ts";
+import { createSegmentFolder, type SegmentStorage } from "../segments/segment-storage.ts";
 import {
   attempt,
   createAppend,
   createLeaseWriter,
   createSegmentRecorder,
   createSnapshotWriter,
-} from "../append/queued-writes.ts";
+} from "../append/store-writes.ts";
 import { createQueue } from "../append/queue.ts";
 import { startWriter, type WriterModules } from "../append/start-writer.ts";
 import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
@@ -25,7 +25,7 @@ import { readEpochs } from "./epochs.ts";
 import { refuseStaleFiles } from "./stale-files.ts";
 import { takeOwnership } from "./ownership.ts";
 import { createPrivateFile } from "../private-file.ts";
-import { lastPosition } from "./read/bounds.ts";
+import { lastPosition } from "./read/position-bounds.ts";
 import { createDatabaseReader } from "./read/database-reader.ts";
 import {
   createTypeNames,

@@ -4,7 +4,7 @@ import { StoreOwned, StoreUnusable } from "../errors.ts";
 import { DEFAULT_LIMITS } from "../limits.ts";
 import { openWriter } from "./connections.ts";
 import { beginEpoch } from "./epochs.ts";
-import { isBusy } from "./faults.ts";
+import { isBusy } from "./classify-errors.ts";
 import { createBoundaries, createTransaction } from "./transaction.ts";
 import { createPrivateFile, OWNER_ONLY } from "../private-file.ts";
 

@@ -4,7 +4,7 @@ import { StoreUnusable } from "../errors.ts";
 import { ARCHIVE, FOLLOW_THE_LOG, KEEP_UNLESS_ARCHIVED, KEYS_FROM } from "./archive.ts";
 import { ARCHIVED_KEYS } from "./archived-keys.ts";
 import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "./epochs.ts";
-import { pragma } from "./settings.ts";
+import { pragma } from "./connection-settings.ts";
 import { createBoundaries, createTransaction } from "./transaction.ts";
 
 /**

@@ -4,16 +4,16 @@ import { pathToFileURL } from "node:url";
 import type { Awaitable } from "../awaitable.ts";
 import { openArchive } from "../segments/log-archive.ts";
 import { namingSegments, wholeFromSegment } from "../segments/read-through.ts";
-import type { SegmentReader } from "../segments/storage.ts";
+import type { SegmentReader } from "../segments/segment-storage.ts";
 import { createDecode, identityCodec, type StoredEvent } from "../codec.ts";
 import { StoreUnusable } from "../errors.ts";
 import type { NewEvent, Recorded } from "../store.ts";
 import { createArchiveTable } from "./archive.ts";
 import { openReader } from "./connections.ts";
-import { isNotADatabase } from "./faults.ts";
+import { isNotADatabase } from "./classify-errors.ts";
 import { createDatabaseReader } from "./read/database-reader.ts";
 import { APPLICATION_ID, FORMAT_VERSION } from "./schema.ts";
-import { pragma } from "./settings.ts";
+import { pragma } from "./connection-settings.ts";
 
 /** The format and the newest events of a log. */
 export interface ExaminedLog {

@@ -1,7 +1,7 @@
-import type { DurableBatch } from "../append/settle.ts";
+import type { DurableBatch } from "../append/settle-batch.ts";
 import type { NewEvent, Recorded } from "../store.ts";
 import { createFeed, type Feed } from "./feed.ts";
-import { createRecent, type Decoding, type Matches, type Recent } from "./recent.ts";
+import { createRecent, type Decoding, type Matches, type Recent } from "./recent-batches.ts";
 
 /** The part of an engine that subscriptions use. */
 export interface SubscribeEngine<E extends NewEvent> extends Decoding<E> {

@@ -1,5 +1,5 @@
 import type { EventStore } from "../store.ts";
-import { createTree, foldHashes, hashLeaf, TILE_HASHES } from "../proof/tree.ts";
+import { createTree, foldHashes, hashLeaf, TILE_HASHES } from "../proof/merkle-tree.ts";
 
 /** The Merkle trees over a log's events, computed from the events alone and without stored tiles. */
 export interface EventRoots {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { StoreUnavailable } from "eventstore-lite/testing";
 import { newEvent, refusalOf } from "../../src/testing/contract/events.ts";
-import { cutConnections } from "./cuts.ts";
+import { cutConnections } from "./cut-connections.ts";
 import { startProxy } from "../../src/testing/proxy.ts";
 import { newDatabase } from "../../src/testing/postgres-server.ts";
 

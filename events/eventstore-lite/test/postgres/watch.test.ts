@@ -4,7 +4,7 @@ import { openPostgresStore } from "eventstore-lite/postgres";
 import { newEvents, take } from "../../src/testing/contract/events.ts";
 import { openDatabase } from "../../src/postgres/database.ts";
 import { createNotifier, type Notifier } from "../../src/postgres/notifications.ts";
-import { watchHead } from "../../src/postgres/watch.ts";
+import { watchHead } from "../../src/postgres/watch-head.ts";
 import { startProxy } from "../../src/testing/proxy.ts";
 import { newDatabase, startPostgres } from "../../src/testing/postgres-server.ts";
 

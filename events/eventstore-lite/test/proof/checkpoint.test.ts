@@ -17,7 +17,7 @@ import fc from "fast-check";
 import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { isSignedBy, parseNote, signNote } from "../../src/proof/note.ts";
+import { isSignedBy, parseNote, signNote } from "../../src/proof/signed-note.ts";
 import { newEvents, refusalOf } from "../../src/testing/contract/events.ts";
 import { rebuildChain, tamper } from "../tampering.ts";
 import { temporaryLogs } from "../temporary-logs.ts";

@@ -10,7 +10,7 @@ import {
   startCosigning,
   type Witnessed,
 } from "eventstore-lite/proof";
-import { cosignedAt, parseNote } from "../../src/proof/note.ts";
+import { cosignedAt, parseNote } from "../../src/proof/signed-note.ts";
 import { newEvents } from "../../src/testing/contract/events.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 

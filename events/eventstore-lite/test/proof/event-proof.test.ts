@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { formatProof } from "../../src/proof/event-proof.ts";
-import type { Cosigner } from "../../src/proof/note.ts";
+import type { Cosigner } from "../../src/proof/signed-note.ts";
 import {
   CheckpointRefused,
   formatVerifierKey,
@@ -11,8 +11,8 @@ import {
   signingKeyOf,
   SigningKeyRefused,
 } from "eventstore-lite/proof";
-import { cosign, parseNote, signNote } from "../../src/proof/note.ts";
-import { createTree, hashLeaf, TILE_HASHES } from "../../src/proof/tree.ts";
+import { cosign, parseNote, signNote } from "../../src/proof/signed-note.ts";
+import { createTree, hashLeaf, TILE_HASHES } from "../../src/proof/merkle-tree.ts";
 
 const key = signingKeyOf(new Uint8Array(32).fill(1));
 const events = Array.from({ length: 21 }, (_, at) => Buffer.from(`${at + 1}\nstream\n${at + 1}\nid\nT\n0\n{}\n{}`));

@@ -3,7 +3,7 @@ import type { EventStore } from "eventstore-lite";
 import { ChainBroken } from "eventstore-lite/proof";
 import { newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
 import { createLogTree } from "../../src/proof/log-tree.ts";
-import { createTree, foldHashes, hashLeaf, provesInclusion, TILE_HASHES } from "../../src/proof/tree.ts";
+import { createTree, foldHashes, hashLeaf, provesInclusion, TILE_HASHES } from "../../src/proof/merkle-tree.ts";
 import { engines } from "../engines.ts";
 
 /**

@@ -2,11 +2,11 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { cosignedAt, parseNote } from "../../src/proof/note.ts";
+import { cosignedAt, parseNote } from "../../src/proof/signed-note.ts";
 import { formatSubmission } from "../../src/proof/witness.ts";
 import { openWitness, signCheckpoint, signingKeyOf } from "eventstore-lite/proof";
 import { StoreUnusable } from "eventstore-lite/testing";
-import { createTree, EMPTY_ROOT, hashLeaf, type Tree } from "../../src/proof/tree.ts";
+import { createTree, EMPTY_ROOT, hashLeaf, type Tree } from "../../src/proof/merkle-tree.ts";
 
 const logKey = signingKeyOf(new Uint8Array(32).fill(1));
 const witnessKey = signingKeyOf(new Uint8Array(32).fill(2));

@@ -5,7 +5,7 @@ import { openSegment, SegmentDamaged, sealSegments } from "eventstore-lite/segme
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { createCatalogue, type SegmentEntry } from "../../src/segments/catalogue.ts";
 import { proveSegment } from "../../src/segments/validate-segment.ts";
-import { verifyArchive } from "../../src/segments/verify.ts";
+import { verifyArchive } from "../../src/segments/verify-archive.ts";
 import { newEvent, refusalOf, take } from "../../src/testing/contract/events.ts";
 import { createChain } from "../../src/segments/segment.ts";
 import { temporaryLogs } from "../temporary-logs.ts";

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { DEFAULT_LIMITS } from "../../limits.ts";
-import { createTreeRange } from "../../proof/tree.ts";
+import { createTreeRange } from "../../proof/merkle-tree.ts";
 import type { Epoch, Head } from "../../store.ts";
 import type { OpenedSegment } from "../../segments/segment.ts";
 import { markAsCopy, writeEpochs } from "../epochs.ts";
@@ -8,9 +8,9 @@ import { createDatabaseFile, refuseExisting } from "../new-file.ts";
 import { createDatabaseReader } from "../read/database-reader.ts";
 import { readHead } from "../read/heads.ts";
 import { createSchema } from "../schema.ts";
-import { applyFillSettings, requireSqliteVersion } from "../settings.ts";
+import { applyFillSettings, requireSqliteVersion } from "../connection-settings.ts";
 import { createKeepKey } from "../fill-copy.ts";
-import { createAdd } from "./add.ts";
+import { createAdd } from "./add-events.ts";
 
 export interface SegmentsOptions {
   /** Path of the copy, a new file. */
@@ -34,8 +34,8 @@ export interface CopiedSegments {
 }
 
 /**
- * Makes a log from sealed segments, the same as `backup` would copy as of one of their events; returns its head and its
- * Merkle root in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and what `segments` throws.
+ * Makes a log with what a backup made right after a chosen event would hold, from sealed segments. Returns its head and
+ * its Merkle root in hex. Makes nothing if it throws {@link ImportRefused}, {@link TargetTaken} or what `segments` throws.
  */
 export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<CopiedSegments> {
   return createDatabaseFile(

@@ -2,7 +2,7 @@ import { GENESIS_HASH } from "../../chain.ts";
 import { SnapshotAhead } from "../../errors.ts";
 import type { Head, Lease, Snapshot, SnapshotEntry, StreamHead } from "../../store.ts";
 import { isRunning } from "../writer/leases.ts";
-import { lastPosition } from "./bounds.ts";
+import { lastPosition } from "./position-bounds.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 
 export function readHead(reader: DatabaseReader): Head {

@@ -17,11 +17,11 @@ import { decodeAll, type OpenQuery } from "../../decode-batches.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../../store.ts";
 import { archiveEnd } from "../archive.ts";
 import { readWholeKeys } from "../archived-keys.ts";
-import { lastPosition, lastPositionUntil } from "./bounds.ts";
-import { CANONICAL, FOLDED, readChunks, type Shape, WHOLE } from "./chunks.ts";
+import { lastPosition, lastPositionUntil } from "./position-bounds.ts";
+import { CANONICAL, FOLDED, readChunks, type Shape, WHOLE } from "./read-chunks.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 
-/** Reads a log whose first events may be archived. */
+/** Reads a log, including the events at its beginning that may have been moved to archived segments. */
 export interface LogReader {
   readonly database: DatabaseReader;
   readonly archive: ArchiveReader;

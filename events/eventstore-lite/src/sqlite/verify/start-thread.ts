@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { Range } from "./range.ts";
+import type { Range } from "./check-results.ts";
 import type { CheckOptions, CheckReply, CheckTasks } from "./verify-thread.ts";
 
 type Task = keyof CheckTasks;
@@ -25,7 +25,7 @@ export function startCheckThread(options: CheckOptions): CheckThread {
   crashed.catch(() => {});
   worker.on("message", (reply: CheckReply) => onReply(reply));
 
-  /** Sends a request, passes on the reports before its answer, and returns the answer. */
+  /** Sends a request to the thread, passes the thread's progress reports to `onChecked`, and returns the answer. */
   function perform<Name extends Task>(
     task: Name,
     ask: CheckTasks[Name]["ask"],

@@ -1,10 +1,10 @@
 // Checks ranges of a log one after the other; started by start-thread.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { openReader } from "../connections.ts";
-import { createCheckRange } from "./check.ts";
+import { createCheckRange } from "./check-range.ts";
 import { findUnindexed, type IndexWalk, walkIndexes } from "./indexes.ts";
-import type { Checked, Fault, Range } from "./range.ts";
-import type { Sums } from "./sums.ts";
+import type { Checked, Fault, Range } from "./check-results.ts";
+import type { Sums } from "./checksums.ts";
 
 export interface CheckOptions {
   readonly file: string;

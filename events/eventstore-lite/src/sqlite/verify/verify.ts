@@ -3,12 +3,12 @@ import { nextTurn } from "../../next-turn.ts";
 import type { Head, Verification } from "../../store.ts";
 import { openReader } from "../connections.ts";
 import type { DatabaseReader } from "../read/database-reader.ts";
-import { firstPosition } from "../read/bounds.ts";
+import { firstPosition } from "../read/position-bounds.ts";
 import { readHead } from "../read/heads.ts";
-import { createCheckRange } from "./check.ts";
+import { createCheckRange } from "./check-range.ts";
 import { checkInThreads, RANGE_EVENTS, type CheckJob } from "./worker-pool.ts";
 import { findUnindexed, walkIndexes } from "./indexes.ts";
-import type { Findings } from "./range.ts";
+import type { Findings } from "./check-results.ts";
 
 export interface VerifyOptions {
   readonly from?: number;
@@ -20,7 +20,7 @@ export interface VerifyOptions {
   readonly head?: Head;
 }
 
-/** Verifies the events in the database; those in the archive are verified by `segments/verify.ts`. */
+/** Verifies the events in the database; those in the archive are verified by `segments/verify-archive.ts`. */
 export interface Verifier {
   /**
    * Recomputes the chain over [from, to] and checks positions, versions and times; for the whole log also that the

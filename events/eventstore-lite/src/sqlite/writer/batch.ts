@@ -14,12 +14,12 @@ import {
   UNFINISHED,
 } from "../../append/writer-messages.ts";
 import { canonicalHead, createLink } from "../../chain.ts";
-import { asksElse } from "../../append/compare-key.ts";
+import { asksElse } from "../../append/compare-idempotency-key.ts";
 import type { ExpectedVersion } from "../../store.ts";
 import { type ArchivedKeys } from "../archived-keys.ts";
 import type { TransformAppend } from "../../append/writer-transform.ts";
 import type { LeaseTable } from "./leases.ts";
-import { createTail, type Tail } from "./tail.ts";
+import { createTail, type Tail } from "./log-tail.ts";
 
 export type WrittenBatch = Omit<BatchReply, "commitMs">;
 

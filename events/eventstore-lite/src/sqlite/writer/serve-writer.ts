@@ -4,7 +4,7 @@ import type { Started, WriterPort } from "../../append/start-writer.ts";
 import { filesOf, openWriter } from "../connections.ts";
 import { rememberDatabase } from "../../detect-replaced-files.ts";
 import { createTransform, loadWriterTransform } from "../../append/writer-transform.ts";
-import { watchOthers } from "./watch.ts";
+import { watchOthers } from "./watch-other-writers.ts";
 import { createWriter } from "./writer.ts";
 
 export interface SqliteWriterOptions {

@@ -2,12 +2,12 @@ import type { DatabaseSync } from "node:sqlite";
 import type { FaultReply, Operation, Piece, Reply, Request } from "../../append/writer-messages.ts";
 import { createRecordSegment } from "../archive.ts";
 import { type ArchivedKeys, createArchivedKeys } from "../archived-keys.ts";
-import { faultOf } from "../faults.ts";
+import { faultOf } from "../classify-errors.ts";
 import { createBoundaries, createTransaction } from "../transaction.ts";
 import { createBatchWriter } from "./batch.ts";
 import type { TransformAppend } from "../../append/writer-transform.ts";
 import { createLeaseTable, type LeaseTable } from "./leases.ts";
-import { createWritePiece } from "./pieces.ts";
+import { createWritePiece } from "./write-pieces.ts";
 
 /** Executes the store's requests that write to the log; answers each once its changes are durable. */
 export interface Writer {

@@ -1,0 +1,31 @@
+import type { Sums } from "./checksums.ts";
+
+/** Positions `first` to `last`, both inclusive. */
+export interface Range {
+  readonly first: number;
+  readonly last: number;
+}
+
+export interface Fault {
+  readonly position: number;
+  readonly reason: string;
+}
+
+/** Result of checking a range of a log. */
+export interface Checked {
+  /** First event of the range that does not fit; all events before it were found good. */
+  readonly fault: Fault | undefined;
+  /** Sums over the events of the range that were found good. */
+  readonly sums: Sums;
+}
+
+/** Result of checking a whole log. */
+export interface Findings {
+  /** First event of the log that does not fit; all events before it were found good. */
+  readonly event: Fault | undefined;
+  /**
+   * Event that readers do not find by an index. It is looked for while the events are checked, so it counts only if all
+   * of them are good.
+   */
+  readonly index: Fault | undefined;
+}

@@ -1,0 +1,167 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Config } from "../config/config.ts";
+import { redactedUrl, type PostgresLog } from "../config/database.ts";
+import { signHead } from "../log/signed-checkpoint.ts";
+import { refuseServed } from "../log/instance-heartbeats.ts";
+import { logFiles } from "../log/log-files.ts";
+import { restoreToServer, sqliteStore } from "../log/store-backends.ts";
+import { verifyLog } from "../log/verifier.ts";
+import { systemClock } from "../platform/clock.ts";
+import { ServiceError } from "../platform/service-error.ts";
+import { keysIn } from "../privacy/key-store.ts";
+import { openKeyring } from "../privacy/keyring.ts";
+import { keysLost, newestKeys, refuseForeignSecrets } from "../privacy/secrets-binding.ts";
+import { locateFiles, locateLog, type LogPlace } from "../privacy/locate-log.ts";
+import { openLogAt } from "../privacy/open-log.ts";
+import type { Binding, SecretPlace } from "../vault/secret-database.ts";
+import { openSecretStore } from "../vault/encrypted-secrets.ts";
+import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
+import { temporaryFolder } from "../platform/new-file.ts";
+import type { WorkMonitor } from "../log/work-monitor.ts";
+import { copySecrets, copyUnchanged } from "./copy-file.ts";
+import { NAMES, readManifest, type Manifest } from "./manifest.ts";
+import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } from "./rehearse-restore.ts";
+
+/**
+ * Throws a ServiceError if the configured place is taken: `conflict` by a log, `busy` by a service with an empty log.
+ * Without `takeOverKeys` also `configuration`: its vault or keys belong to a log other than `log`, or at another place.
+ */
+export async function refuseTaken(config: Config, log: string | undefined, takeOverKeys: boolean): Promise<void> {
+  await refuseLog(config);
+  if (!takeOverKeys) await refuseForeignSecrets(locateLog(config), log);
+}
+
+async function refuseLog(config: Config): Promise<void> {
+  if (config.log.kind === "sqlite") {
+    const { file } = config.log;
+    const taken = [file, `${file}-wal`, `${file}-shm`].filter((one) => existsSync(one));
+    if (taken.length === 0) return;
+    throw new ServiceError("conflict", `nothing is overwritten: move ${taken.join(", ")} away first`);
+  }
+  const { store } = locateLog(config);
+  if (!(await store.isThere())) return;
+  await using log = await store.open();
+  const { position } = await log.head();
+  if (position === 0) return await refuseServed(log);
+  throw new ServiceError("conflict", `nothing is overwritten: the log in ${store.name} holds ${position} events`);
+}
+
+/** Binds the vault and keys at a place to the log that is there now, so that no other log can use them. */
+export async function bindNext(place: LogPlace): Promise<void> {
+  for (const file of ["keys", "vault"] as const) {
+    const secrets = place.secrets[file];
+    if (!(await secrets.isThere())) continue;
+    await using log = await place.store.open();
+    await using database = await secrets.open();
+    await database.transact(async (rows) => {
+      await rows.relabel({ ...(await rows.label()), binding: nextBinding(place, file, log.id) });
+    });
+  }
+}
+
+/**
+ * Returns the binding of restored vault or keys to the log with the id `log`. It holds for whichever epoch is opened
+ * next. Keys or a vault next to the log are bound to no place, because they move with it.
+ */
+function nextBinding({ store, keysAreApart }: LogPlace, file: "keys" | "vault", log: string): Binding {
+  return { log, epoch: null, place: file === "keys" && keysAreApart ? store.name : null };
+}
+
+interface PutBackOptions {
+  readonly acceptLostKeys?: RehearseOptions["acceptLostKeys"];
+  readonly master: Uint8Array;
+  /** True to prove the backup without restoring it. */
+  readonly isRehearsal?: boolean;
+  /**
+   * The restore calls this when it has proved the backup, and before it writes anything; if this throws, nothing has
+   * changed.
+   */
+  readonly beforePlacing?: () => Promise<void>;
+}
+
+/**
+ * Proves a backup in a scratch folder, then restores it to the configured place. On a server, proves the restored log
+ * once more. Throws a ServiceError; the place then holds no log, unless this last proof failed.
+ */
+export async function putBack(
+  monitor: WorkMonitor,
+  folder: string,
+  config: Config,
+  { master, isRehearsal = false, beforePlacing, acceptLostKeys = false }: PutBackOptions,
+): Promise<Manifest> {
+  const { log } = config;
+  const isFile = log.kind === "sqlite" && !isRehearsal;
+  if (isFile) for (const file of [log.file, locateFiles(log).keys]) mkdirSync(dirname(file), { recursive: true });
+  using temporary = temporaryFolder("reachlog-rehearsal-", isFile ? dirname(log.file) : undefined);
+  const { path: scratch } = temporary;
+  const manifest = await monitor.showProgress("verifying", readManifest(folder).log.position, (onProgress) =>
+    rehearse(folder, master, { scratch, onProgress, acceptLostKeys }),
+  );
+  if (isRehearsal) return manifest;
+  await beforePlacing?.();
+  // A service may have started while the backup was proved.
+  await refuseLog(config);
+  const target = locateLog(config);
+  const { secrets } = target;
+  for (const file of ["keys", "vault"] as const) {
+    // The rehearsal has opened its own copies of the backup's files, so these are copied once more.
+    const copy = join(scratch, `${file}.unused`);
+    await copyUnchanged(join(folder, NAMES[file]), copy, manifest.files[file]);
+    await copySecrets(sqliteSecrets(copy), secrets[file], nextBinding(target, file, manifest.log.id));
+  }
+  const scratchLog = logFiles(join(scratch, SCRATCH_LOG)).log;
+  if (!acceptLostKeys) await refuseOtherKeys(secrets.keys, scratchLog, manifest, master);
+  if (log.kind === "sqlite") await place(folder, manifest, locateFiles(log), master);
+  else await placeOnServer(monitor, config, log, { file: scratchLog, manifest });
+  return manifest;
+}
+
+/** Throws if the keys at the restored log's place are another log's, or an older copy that lacks keys of this log. */
+async function refuseOtherKeys(place: SecretPlace, file: string, manifest: Manifest, master: Uint8Array) {
+  await using secrets = await openSecretStore({ place, master });
+  const keyring = await openKeyring(keysIn(secrets), systemClock);
+  await using log = await sqliteStore(file).open();
+  const wanted = await newestKeys(log);
+  if (wanted !== undefined && wanted !== keyring.id) throw keysLost(place.name, true);
+  await refuseMissing(place.name, log, keyring, manifest);
+}
+
+/**
+ * Restores the log to a server, at once and as the last part: if the log is there, its vault and keys are there too.
+ */
+async function placeOnServer(
+  monitor: WorkMonitor,
+  config: Config,
+  log: PostgresLog,
+  { file, manifest }: { readonly file: string; readonly manifest: Manifest },
+): Promise<void> {
+  await monitor.showProgress("copying", manifest.log.position, (onProgress) =>
+    restoreToServer(log, file, (copied) => {
+      if (monitor.isInterrupted()) throw new ServiceError("busy", `interrupted: ${log.shown} holds no log`);
+      onProgress(copied);
+    }),
+  );
+  await monitor.showProgress("verifying", manifest.log.position, (onProgress) =>
+    proveOnServer(config, manifest, onProgress),
+  );
+}
+
+/** Verifies the log that was restored to a server, and signs its head with the signing key in the server's vault. */
+async function proveOnServer(config: Config, manifest: Manifest, onProgress: (checked: number) => void): Promise<void> {
+  await using log = await openLogAt(locateLog(config));
+  const { verification } = await verifyLog(log, [], { onProgress });
+  const { head, fault } = verification;
+  const { position, hash } = manifest.log;
+  if (fault !== undefined || head.position !== position || head.hash !== hash) {
+    throw new ServiceError(
+      "damaged",
+      `${redactedUrl(config.log)} does not hold the log that was written to it: do not use it`,
+    );
+  }
+  await log.goOn();
+  await log.checkpoints.write(await signHead(log, head, await log.checkpoints.loadKey(), systemClock));
+  // The operator restored this log on purpose. Events that an instance remembers and this log lacks are not reported as
+  // a loss.
+  await log.checkpoints.acceptLoss();
+}

@@ -1,0 +1,42 @@
+import { expect } from "bun:test";
+import { exported, until, type Running, type Installation } from "../harness/process.ts";
+import { arrivals } from "./sandbox-people.ts";
+
+/** Number of intents on each day, by the day that the log assigns them to. */
+export type PerDay = Readonly<Record<string, number>>;
+
+export async function idle(service: Running): Promise<void> {
+  await until(
+    async () => (await (await service.get("/social/health")).json()) as { running: boolean },
+    ({ running }) => !running,
+  );
+}
+
+/**
+ * Expects at most `limit` intents a day, days and times that never decrease, one run at a time and no recipient
+ * contacted twice. Returns the intents of each day.
+ */
+export async function expectDaysKept(world: Installation, limit: number): Promise<PerDay> {
+  const perDay: Record<string, number> = {};
+  let [day, time] = ["", ""];
+  let running: unknown;
+  for (const event of await exported(world)) {
+    const { type, data } = event;
+    const recorded = (event as unknown as { time: string }).time;
+    expect(recorded >= time).toBe(true);
+    time = recorded;
+    if (type === "RunStarted") {
+      expect(running).toBeUndefined();
+      running = data["run_id"];
+    }
+    if (type === "RunFinished" || type === "RunAbandoned") running = undefined;
+    if (type !== "DirectMessageAttempted") continue;
+    const next = String(data["day"]);
+    expect(next >= day).toBe(true);
+    day = next;
+    perDay[day] = (perDay[day] ?? 0) + 1;
+  }
+  expect(Math.max(0, ...Object.values(perDay))).toBeLessThanOrEqual(limit);
+  expect(arrivals(world).mostToOne).toBeLessThanOrEqual(1);
+  return perDay;
+}

@@ -1,0 +1,79 @@
+import { createHash } from "node:crypto";
+import type { Recorded } from "../../events/catalog.ts";
+import { projectionOf, PROJECTION_NAMES } from "../../projections/all.ts";
+import { contacts } from "../../projections/contacts.ts";
+import { fold } from "../../projections/projection.ts";
+import { rewindContacts } from "../../projections/rewind-contacts.ts";
+import { encodeState } from "../../projections/encode-state.ts";
+import { createStates } from "../../projections/states.ts";
+import { survey } from "../../src/outreach/judge-recipients.ts";
+import { createWhatIf } from "../../src/outreach/what-if/what-if.ts";
+import { describeEvent } from "../../src/history/event-sentences.ts";
+import { toRecipientJson } from "../../src/recipients/recipient-json.ts";
+import { parseTemplate } from "../../src/template/template.ts";
+import { RULES } from "../harness/memory/outreach.ts";
+
+/** Projection that the version before campaigns did not have. */
+const NEW = "campaigns";
+
+/**
+ * Answers what the log knew after these events: all states, all recipients as the API shows them, who would get a
+ * message, what other rules had done, and each event in words. Long answers are hashed.
+ */
+export async function answerAll(events: readonly Recorded[]): Promise<Readonly<Record<string, string>>> {
+  const states = PROJECTION_NAMES.filter((name) => (name as string) !== NEW).map((name) => {
+    const projection = projectionOf(name);
+    const folded = fold(projection, projection.initial(), events);
+    // The costs of signals by day are a new member of the runs.
+    const state = encodeState(name === "runs" ? { ...(folded as object), signals: undefined } : folded);
+    // Each message is now of a campaign, which these logs do not name.
+    return [`state ${name}`, withoutOwnLinks(state.replaceAll('"campaign":"default",', ""))] as const;
+  });
+  const people = fold(contacts, contacts.initial(), events);
+  const folded = createStates(PROJECTION_NAMES);
+  for (const event of events) folded.evolve(event);
+  const rules = { ...RULES, template: parseTemplate("Hi {{name|you}}\n---\nHello {{name|you}}") };
+  const ms = Date.parse(events.at(-1)?.time ?? "2026-11-20T10:00:00.000Z");
+  const asked = { recipient: undefined, limit: 5, selection: {} };
+  const { held, ...counts } = await survey({ ...folded.all(), ms }, rules, asked);
+  const { template, dailyLimit, requireConsent, stopAfterFailures, window } = rules;
+  const today = { template, dailyLimit, requireConsent, stopAfterFailures, window, gapDays: 30, timezone: "UTC" };
+  const whatIf = createWhatIf({
+    changes: { dailyLimit: 1, requireConsent: false },
+    isBot: undefined,
+    stopWords: undefined,
+    today,
+    sources: ["list", "inbound"],
+    runMaxMs: 600_000,
+    limit: 20,
+    identities: { hashes: rules.hashes, isForgotten: rules.isForgotten },
+  });
+  for (const event of events) whatIf.take(event);
+  const plain = (value: unknown): string => encodeState(value);
+  const answers = [
+    ...states,
+    ["recipients", plain([...people.people.values()].map(toRecipientJson))],
+    // Held recipients are now counted apart from those whose message failed.
+    ["preview", plain({ ...counts, failed: counts.failed + held })],
+    ["what if", plain(await whatIf.finish(ms))],
+    ["words", plain(events.map(describeEvent))],
+  ] as const;
+  return Object.fromEntries(answers.map(([name, text]) => [name, text.length < 80 ? text : hash(text)]));
+}
+
+/** Returns a hash of the recipients of a position, put back from those of all events. */
+export function rewound(events: readonly Recorded[], position: number): string {
+  const steps = rewindContacts(fold(contacts, contacts.initial(), events), position);
+  for (let step = steps.next(); ; step = steps.next())
+    if (step.done === true) return hash(withoutOwnLinks(encodeState(step.value)));
+}
+
+/** Removes the links of each campaign's newest message from contacts: a new member, which no answer shows. */
+function withoutOwnLinks(state: string): string {
+  const member = /"own_links":(?:null|\{[^}]*\})/;
+  return state.replaceAll(new RegExp(`,${member.source}|${member.source},?`, "g"), "");
+}
+
+function hash(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
