@@ -58,12 +58,14 @@ export async function startWriter<Options extends object>(
   { thread, loadServe, log, options, inThread }: StartOptions<Options>,
   listener: WriterListener,
 ): Promise<Writer> {
-  const started = inThread ? startThread(thread, options, listener) : startHere(await loadServe(), options, listener);
+  const starting = Promise.withResolvers<Started>();
+  let report: WriterListener["onCrash"] = starting.reject;
+  const onCrash = (error: Error): void => report(error);
+  const started = inThread ? startThread(thread, options, onCrash) : startHere(await loadServe(), options, onCrash);
   const { port, send, terminate } = started;
-  const first = await new Promise<Started>((resolve, reject) => {
-    port.once("message", resolve);
-    port.once("error", reject);
-  });
+  port.once("message", starting.resolve);
+  const first = await starting.promise;
+  report = listener.onCrash;
   if ("refused" in first) {
     await terminate();
     if (first.isBusy) throw new StoreBusy();
@@ -86,7 +88,7 @@ interface StartedWriter extends Pick<Writer, "send" | "terminate"> {
   readonly port: Worker | MessagePort;
 }
 
-function startThread(module: URL, options: object, { onCrash }: WriterListener): StartedWriter {
+function startThread(module: URL, options: object, onCrash: WriterListener["onCrash"]): StartedWriter {
   const worker = new Worker(module, { workerData: options });
   let terminated = false;
   worker.on("error", onCrash);
@@ -105,7 +107,11 @@ function startThread(module: URL, options: object, { onCrash }: WriterListener):
 }
 
 /** Starts a writer on this thread. Its messages are copied and arrive later, as between threads. */
-function startHere<Options>(serve: Serve<Options>, options: Options, { onCrash }: WriterListener): StartedWriter {
+function startHere<Options>(
+  serve: Serve<Options>,
+  options: Options,
+  onCrash: WriterListener["onCrash"],
+): StartedWriter {
   const { port1: ours, port2: writers } = new MessageChannel();
   const onFault = (error: unknown): void => onCrash(error instanceof Error ? error : new Error(String(error)));
   let answer: (request: Request | Piece) => void = () => undefined;
