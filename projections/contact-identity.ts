@@ -102,7 +102,7 @@ function keyOfId({ people, ids }: Contacts, { id }: Recipient): string | undefin
 
 function newKey(state: Contacts, { id, username = "" }: Recipient): string {
   let key = id ?? `@${username.toLowerCase()}`;
-  // A contact that was first met by this handle, and has lost it since, may still have the handle as its key.
+  // The handle may still be the key of a contact that was first met by this handle and has another handle now.
   while (state.people.has(key)) key += "'";
   return key;
 }

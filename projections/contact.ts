@@ -97,7 +97,7 @@ export interface Contact extends Consent, CampaignOutreach {
 
 /** Values of a contact that one event has replaced. */
 export interface Replaced {
-  /** Position of the event that replaced these values. */
+  /** Position of the event that replaced the values in `was`. */
   readonly at: number;
   /** Former values of the members that the event changed; null if a member was absent. */
   readonly was: { readonly [Member in keyof Contact]?: Contact[Member] | null };

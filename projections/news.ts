@@ -78,8 +78,8 @@ export interface News {
   quarters: Quarters<Map<string, NewsCount>>;
   runs: Map<string, NewsRun>;
   /**
-   * Troubles by kind, channel and cause. If a later trouble of the same cause followed, the key of the earlier one also
-   * has its position.
+   * Troubles (dispatches given up or in doubt, or a late channel) by kind, channel and cause. If a later trouble of the same
+   * cause followed, the key of the earlier one also has its position.
    */
   troubles: Map<string, NewsTrouble>;
   sums: Quarters<NewsSums>;

@@ -17,7 +17,7 @@ export function canRewindContacts({ rewinds_to }: Contacts, position: number): b
 export function* rewindContacts(now: Contacts, position: number): Generator<void, Contacts | undefined, void> {
   if (!canRewindContacts(now, position)) return undefined;
   const past = yield* putBackAll(now, position);
-  // Events that were folded during the rewind may have dropped changes that it needs.
+  // Events that were folded into `now` during the rewind may have dropped changes that the rewind needs.
   return canRewindContacts(now, position) ? past : undefined;
 }
 
@@ -99,8 +99,8 @@ function rewindRest(now: Contacts, position: number): Contacts {
 }
 
 /**
- * Returns the changes up to a position. Full blocks stay as they are; the block that contains the position was not full
- * then.
+ * Returns the changes up to a position. Full blocks that end before it stay as they are; the block that contains it is
+ * cut there and becomes the open one.
  */
 function changedUpTo({ changed: { full, open } }: Contacts, position: number): Contacts["changed"] {
   const before = [...full].filter(([, { at }]) => at.at(-1)! <= position);
@@ -162,6 +162,16 @@ export function peopleAt(now: () => Contacts, position: number): People {
       return entry ?? (contacts === listed ? absorbed.get(key) : undefined);
     },
   };
+}
+
+/**
+ * Returns the contact that had this network id at a position; undefined if none had. A contact never loses its id, and an
+ * absorbed one had none, so only the one that has the id now can be it.
+ */
+export function contactWithIdAt({ people, ids }: Contacts, id: string, position: number): Contact | undefined {
+  const contact = people.get(id) ?? people.get(ids.get(id) ?? "");
+  const entry = contact && entryAt(contact, position);
+  return entry?.id === id ? entry : undefined;
 }
 
 /** Returns a contact as it was after the event at a position; undefined if it did not exist yet. */

@@ -70,7 +70,10 @@ export interface Fetches {
   bursts: Map<string, Burst>;
 }
 
-/** Records in a state how clicks were judged. A click that is not suspected is cleared. */
+/**
+ * Functions that record in a state whether a click was found to be suspected (likely the network's own request) or
+ * cleared.
+ */
 export interface Verdicts<State extends Fetches> {
   onSuspected(state: State, click: JudgedClick): void;
   onCleared?(state: State, click: JudgedClick): void;

@@ -15,8 +15,8 @@ export const DAY_MS = 86_400_000;
 const lastDay = { number: Number.NaN, text: "" };
 
 /**
- * Returns the UTC day of a moment in ms since 1970. The last one is cached, since each click needs it and neighbours
- * are of the same day.
+ * Returns the UTC day of a moment in ms since 1970. The last result is cached, since each click needs it and successive
+ * clicks are of the same day.
  */
 export function toDay(ms: number): string {
   const number = Math.floor(ms / DAY_MS);

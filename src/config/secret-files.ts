@@ -12,8 +12,8 @@ const BYTES_MAX = 65_536;
 const OTHERS_READ = 0o004;
 
 /**
- * Matches paths at which systemd, Docker and Kubernetes provide secrets, in memory. They decide who may read them, so
- * the operator is not warned of the file mode.
+ * Matches paths at which systemd, Docker and Kubernetes provide secrets, in memory. These programs decide who may read
+ * the files, so the operator is not warned of the file mode.
  */
 const MOUNTED = /^\/run\//;
 

@@ -208,7 +208,7 @@ function Menu({ view, path }: MenuProps): VNode {
   );
 }
 
-/** Menu of a phone: the pages for which its foot has no room, and the state of the log. */
+/** Menu of a phone: the pages that do not fit into the bar at the foot of the screen, and the state of the log. */
 function More({ view, path }: MenuProps): VNode {
   return (
     <section id="more" popover="auto" class="pop sheet" aria-labelledby="more-title">

@@ -187,7 +187,7 @@ function decision(verb: string, done: string, toStatus: (input: Selection) => Le
 const SENTENCES_MAX = 5;
 
 function describeLeft({ left, left_count }: Omit<DecidedJson, "done" | "until_position">): string {
-  // Ids that are the dead letter of no channel come last.
+  // Ids whose event is not a dead letter on any channel come last.
   const inOrder = left.toSorted((one, other) => Number(one.channel === null) - Number(other.channel === null));
   const sentences = [...new Set(inOrder.map(describeSkipped))];
   if (left_count === 0) return "";

@@ -235,8 +235,8 @@ export function createDeduplicationWindow({ channel, lease, clock }: ChannelCont
       return { items: items.slice(0, 1), mode: "single" };
     },
     /**
-     * Marks dispatches as in doubt, instead of an attempt, if they may have arrived and the network would no longer
-     * recognise a repeat.
+     * Marks dispatches as in doubt if they may have arrived and the network would no longer recognise a repeat. No
+     * further attempt is made at them.
      */
     markInDoubt(lane: OutboxWindow, items: readonly PendingDispatch[]): void {
       const now = clock();

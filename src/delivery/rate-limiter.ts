@@ -129,8 +129,8 @@ export interface Pace {
   readonly streak: number;
   readonly pausedUntil: number;
   /**
-   * Time between the starts of two dispatches, in ms; 0 until a network complained. A 429 teaches it and it shrinks
-   * slowly, because networks that limit messages a second ignore how many are in flight.
+   * Minimum time between the starts of two dispatches, in ms; 0 until the network answered 429. Each 429 increases the
+   * time, which then shrinks slowly. Networks that limit messages per second ignore how many are in flight.
    */
   readonly spacing: number;
   /** Time at which the spacing last changed. */

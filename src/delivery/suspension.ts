@@ -152,7 +152,8 @@ export async function resumeChannel(
   if (suspended === null) return { kind: "not_suspended" };
   const { since } = suspended;
   const newEvent: NewEvent = { type: "ChannelResumed", data: { channel, why: "by_hand" } };
-  // The key ends each suspension by hand only once, even if several callers ask for it at the same moment.
+  // The idempotency key makes an operator end each suspension only once, even if several callers ask for it at the same
+  // moment.
   const key = `resume/${channel}/${since}`;
   const { last, repeated } = await eventLog.append(STREAMS.delivery(channel), [newEvent], metadata, { key });
   await projector.until(last);

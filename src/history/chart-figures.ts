@@ -62,8 +62,8 @@ interface CountedPeriod<Kind extends string> {
   readonly label: string;
   readonly counts: Readonly<Record<Kind, number>>;
   /**
-   * Counts in the corresponding period of the time before, which is as long as the chart. Undefined if the chart does
-   * not compare.
+   * Counts of the period at the same place in the time before the chart's time, which is as long. Undefined if the
+   * chart does not compare.
    */
   readonly before?: Readonly<Record<Kind, number>>;
 }

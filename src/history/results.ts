@@ -149,7 +149,8 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
     interval,
     previous,
     rows: rows.slice(-RESULT_ROWS_MAX).map(([key, row]) => {
-      // Figures of the same row in the previous interval; for a day, of the day at the same place in it. Null if none.
+      // Figures of the same row in the previous interval; for the interval's n-th day, of the n-th day of the previous
+      // interval. Null if there are none.
       const same = before?.groups.get(by === "day" ? toDay(Date.parse(key) - shift) : key);
       return { group: row.group, figures: toFigures(row), previous: same === undefined ? null : toFigures(same) };
     }),

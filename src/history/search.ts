@@ -47,7 +47,7 @@ interface FoundInLog {
   readonly exact: readonly SearchResult[];
   /** All kinds that have results, in the order in which people look for them. */
   readonly groups: readonly SearchGroup[];
-  /** The text in lower case, which was looked for in names. */
+  /** The searched text in lower case, as it was compared with names. */
   readonly part: string;
 }
 

@@ -43,7 +43,6 @@ import {
   showRecipient,
   suppressRecipient,
 } from "../recipients/recipients.operations.ts";
-import type { Template } from "../template/template.ts";
 import { createSlot } from "./access/load-shedding.ts";
 import { feature, type HttpContext } from "./http-context.ts";
 import { conversionEndpoints } from "./features/conversions.ts";
@@ -168,7 +167,7 @@ function openReader(context: HttpContext) {
   const { timezone } = config.outreach;
   return {
     config,
-    rulesWith: async (template: Template) => toOutreachRules(context, template),
+    commonRules: async () => toOutreachRules(context),
     configured: delivery.configured,
     eventsMax: FIGURE_EVENTS_MAX,
     tokens: () => withSource(authentication.list(), config.http),

@@ -136,8 +136,8 @@ export async function findLoss(
 }
 
 /**
- * Opens the checkpoint in a signed note; undefined if there is no note. A note that proves nothing is returned as its
- * refusal.
+ * Opens the checkpoint in a signed note; undefined if there is no note. If the note is malformed or not signed by the
+ * key, returns the error instead of throwing it.
  */
 export async function openNote(reading: Awaitable<string | undefined>, publicKey: KeyObject) {
   try {

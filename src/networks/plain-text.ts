@@ -80,7 +80,7 @@ export function withLookAlikes(text: string): string {
     .replace(QUOTE, "›")
     .replace(BULLET, (_line, indent: string, mark: string) => indent + (BULLETS[mark] ?? mark));
   const repeated = Object.keys(LOOK_ALIKES).filter((marker) => unquoted.split(marker).length > 2);
-  // `split` returns the links as every second piece, because the expression has a group.
+  // `split` returns the links as every second piece, because the expression has a capture group.
   const pieces = unquoted.split(LINK).map((piece, at) => (at % 2 === 1 ? piece : disarm(piece, repeated)));
   return pieces.join("");
 }

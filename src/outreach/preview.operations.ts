@@ -18,7 +18,7 @@ import { UNKNOWN_CAMPAIGN } from "./campaigns/campaigns.operations.ts";
 import type { OutreachRules } from "./decide.ts";
 import { STAND_INS, survey, type Survey } from "./judge-recipients.ts";
 import { warnOfNoOptOut } from "./run-status.ts";
-import { emptyTemplate, rulesForCampaign } from "./run-rules.ts";
+import { rulesForCampaign } from "./run-rules.ts";
 import { describeWindow } from "./send-window.ts";
 
 /** Default number of recipients named in a preview for each skip reason: as many as fit a screen. */
@@ -27,8 +27,8 @@ const NAMED_MAX = 100;
 
 interface PreviewReader extends LogReader {
   readonly config: Config;
-  /** Returns the rules by which a run with this template would decide. */
-  rulesWith(template: Template): Promise<OutreachRules>;
+  /** Returns the rules by which a run of `default` would decide. */
+  commonRules(): Promise<OutreachRules>;
   readonly clock: () => number;
 }
 
@@ -113,17 +113,16 @@ export const previewOutreach = operation({
     no_message_template: refusal("configuration", "MESSAGE_TEMPLATE is not set."),
   },
   async run(
-    { at, clock, config, rulesWith }: PreviewReader,
-    { campaign: name, recipient, limit = NAMED, ...selection },
+    { at, clock, config, commonRules }: PreviewReader,
+    { campaign = DEFAULT_CAMPAIGN, recipient, limit = NAMED, ...selection },
   ) {
-    const campaign = name === DEFAULT_CAMPAIGN ? undefined : name;
-    const { template: own = campaign === undefined ? undefined : emptyTemplate(config) } = config.outreach;
-    if (own === undefined) return "no_message_template";
-    const common = await rulesWith(own);
+    const isDefault = campaign === DEFAULT_CAMPAIGN;
+    if (isDefault && config.outreach.template === undefined) return "no_message_template";
+    const common = await commonRules();
     for (;;) {
       const found = await at(undefined, ...READ);
       const { campaigns } = found.states;
-      if (campaign !== undefined && !campaigns.named.has(campaign)) return "unknown_campaign";
+      if (!isDefault && !campaigns.named.has(campaign)) return "unknown_campaign";
       const rules = rulesForCampaign(common, campaigns, campaign);
       const { template, textFault } = rules;
       if (textFault !== undefined) return refuse("unusable_text", { why: textFault });

@@ -1,3 +1,4 @@
+import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { RunRules } from "../../events/outreach.ts";
 import type { Campaigns } from "../../projections/campaigns.ts";
 import { toSendWindow } from "../config/send-window.ts";
@@ -35,12 +36,21 @@ export interface RuleParts {
   readonly keyring: Keyring;
 }
 
-/** Returns the configured rules, for runs with this template. */
-export function toOutreachRules(
-  { config, hashesOf, findLinkKeys, keyring: { isForgotten } }: RuleParts,
-  template: Template,
-): OutreachRules {
-  const { requireConsent, dailyLimit, stopAfterFailures, window, gapDays } = config.outreach;
+/** Returns the configured rules. Without a template, they have one that no run sends. */
+export function toOutreachRules({
+  config,
+  hashesOf,
+  findLinkKeys,
+  keyring: { isForgotten },
+}: RuleParts): OutreachRules {
+  const {
+    requireConsent,
+    dailyLimit,
+    stopAfterFailures,
+    window,
+    gapDays,
+    template = emptyTemplate(config),
+  } = config.outreach;
   const limits = { requireConsent, dailyLimit, stopAfterFailures, window, gapDays };
   return { template, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
 }
@@ -63,7 +73,7 @@ export function rulesForCampaign<Rules extends { readonly template: Template }>(
   readonly topic?: string | undefined;
   readonly textFault?: string | undefined;
 } {
-  if (campaign === undefined) return rules;
+  if (campaign === undefined || campaign === DEFAULT_CAMPAIGN) return rules;
   const definition = named.get(campaign);
   if (definition === undefined) return { ...rules, campaign };
   return { ...rules, campaign, topic: definition.topic, ...readCampaignText(definition, rules.template) };

@@ -197,7 +197,7 @@ async function screenRequested(screening: Screening): Promise<RunEnd | undefined
 
 const REQUESTED: TurnSource = { name: "requested" };
 
-/** True if the source's recipient had their turn already, because a caller requested them. */
+/** True if the recipient already had a turn in this run, requested by a caller. */
 function wasServed({ served }: Screening, source: TurnSource, { id, username }: Recipient): boolean {
   if (source === REQUESTED) return false;
   const names = [...(id === undefined ? [] : [{ id }]), ...(username === undefined ? [] : [{ username }])];

@@ -21,7 +21,10 @@ export const closedObject = <Members extends TProperties>(members: Members) => T
 /** Pattern of a text that is more than white space. */
 export const TEXT = "\\S";
 
-/** Maximum number of misfits of a value that are listed; a request body may have tens of thousands. */
+/**
+ * Maximum number of places at which a value does not match its schema that are listed; a request body may have tens of
+ * thousands.
+ */
 const MISFITS_MAX = 64;
 
 /** A place where a value does not fit its schema, and what the schema wants there. */

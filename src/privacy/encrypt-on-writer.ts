@@ -1,4 +1,5 @@
-// The writer thread of the log loads this file, which encrypts what the codec left to it.
+// The writer thread of the log loads this file. It encrypts the personal data that the codec passes to that thread in
+// the clear, together with the key.
 import type { WriterTransform } from "eventstore-lite";
 import { decodeRequest, withCiphertext } from "../../events/encryption.ts";
 import { encryptText } from "./key-store.ts";

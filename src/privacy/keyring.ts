@@ -260,7 +260,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   });
 
   /**
-   * Encryption keys in the form that events are encrypted with, by the key from the key store. Each is held as long as
+   * Cache: key from the key store -> the same key in the form that events are encrypted with. An entry lives as long as
    * its key is cached, so all clicks of an IP address share one object.
    */
   const made = new WeakMap<NamedKey, EncryptionKey>();

@@ -264,8 +264,8 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     fold(event);
     snapshotWriter.voidPast(names);
     await snapshotWriter.save(names, position);
-    // The later events of the batch were decrypted while the keys existed, so they are read again. Reading the erasing
-    // event once more also drops data that was encrypted here with the keys meanwhile.
+    // The later events of the batch were decrypted with the deleted keys, so they are read again. The erasing event is
+    // read again too: that drops data which was encrypted here with these keys meanwhile.
     const to = batch.at(-1)?.position ?? position;
     const again = await Array.fromAsync(store.read({ from: position, to }));
     return foldBatch(folding, again.slice(1));

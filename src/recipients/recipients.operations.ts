@@ -3,7 +3,7 @@ import { basis, skipReason, tracking, type SkipReason } from "../../events/outre
 import { consentFor, NO_CONSENT } from "../../projections/consent.ts";
 import { canRewind } from "../../projections/all.ts";
 import { toRecipient, type Contact, type Contacts } from "../../projections/contact.ts";
-import { peopleAt, type People } from "../../projections/rewind-contacts.ts";
+import { contactWithIdAt, peopleAt, type People } from "../../projections/rewind-contacts.ts";
 import { describeConsent } from "../history/sentences/outreach.ts";
 import { formatSentence } from "../history/sentences/sentence.ts";
 import type { StateContext } from "../log/event-log.ts";
@@ -29,6 +29,7 @@ import {
   MomentFolding,
   toMomentJson,
   type LogReader,
+  type StatesAt,
 } from "../projector/log-reader.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
@@ -98,24 +99,37 @@ interface RecipientFilter {
 }
 
 /**
- * Returns the recipients known at a moment. Those of a past moment are put back one by one from the present ones, if
- * those still hold the changes since: a list needs none of the indexes that a whole past state has.
+ * Finds a moment. `now` returns the present recipients, if those of the moment can be put back from them one by one: an
+ * answer about some of them then needs no whole past state.
  */
-async function findPeopleAt({ at, held }: LogReader, asOf: string | undefined) {
-  if (asOf !== undefined && held?.isFolded("contacts") === true) {
-    const found = await at(asOf);
-    const { position } = found;
-    const now = (): Contacts => {
-      // An import during the search may have dropped the older values of contacts that the moment needs.
-      if (!canRewind("contacts", held.state("contacts"), position)) throw new MomentFolding(position);
-      return held.state("contacts");
-    };
-    const isHeld = held.position >= position && canRewind("contacts", held.state("contacts"), position);
-    const then = peopleAt(now, position);
-    if (isHeld) return { found, people: () => then };
-  }
-  const found = await at(asOf, "contacts");
-  return { found, people: (): People => found.states.contacts.people };
+async function findRewindable({ at, held }: LogReader, asOf: string | undefined) {
+  if (asOf === undefined || held?.isFolded("contacts") !== true) return undefined;
+  const found = await at(asOf);
+  const { position } = found;
+  const holdsChanges = () => canRewind("contacts", held.state("contacts"), position);
+  const now = (): Contacts => {
+    // An import during a search may have dropped the older values of contacts that the moment needs.
+    if (!holdsChanges()) throw new MomentFolding(position);
+    return held.state("contacts");
+  };
+  return held.position >= position && holdsChanges() ? { found, now } : undefined;
+}
+
+/** Finds the recipients known at a moment. */
+async function findPeopleAt(reader: LogReader, asOf: string | undefined) {
+  const rewindable = await findRewindable(reader, asOf);
+  const found = rewindable?.found ?? (await reader.at(asOf, "contacts"));
+  const then = rewindable && peopleAt(rewindable.now, found.position);
+  return { found, people: (): People => then ?? (found as StatesAt<"contacts">).states.contacts.people };
+}
+
+/** Finds the recipient that an operator named, as they were at a moment. */
+async function findOneAt(reader: LogReader, asOf: string | undefined, name: string) {
+  const { found: past, now } = (await findRewindable(reader, asOf)) ?? {};
+  const known = past && now && contactWithIdAt(now(), name, past.position);
+  if (past !== undefined && known !== undefined) return { found: past, contact: known };
+  const found = await reader.at(asOf, "contacts");
+  return { found, contact: findNamed(found.states.contacts, name) };
 }
 
 /**
@@ -158,9 +172,8 @@ export const showRecipient = operation({
     ...asOf,
   },
   refusals: { unknown_recipient: UNKNOWN_RECIPIENT },
-  async run({ at }: LogReader, { recipient, as_of }) {
-    const found = await at(as_of, "contacts");
-    const contact = findNamed(found.states.contacts, recipient);
+  async run(reader: LogReader, { recipient, as_of }) {
+    const { found, contact } = await findOneAt(reader, as_of, recipient);
     if (contact === undefined) return "unknown_recipient";
     const words = formatSentence(describeConsent(contact));
     return { recipient: toRecipientJson(contact), words, as_of: toMomentJson(found) };

@@ -11,7 +11,9 @@ import { recipientAmong } from "./resolve-recipient.ts";
 
 export interface SuppressContext extends StateContext {
   readonly hashesOf: HashesOf;
-  /** Account that asks the network who has a handle. Undefined if the network cannot be asked. */
+  /**
+   * Account whose token is used to ask the network for the owner of a handle. Undefined if the network cannot be asked.
+   */
   readonly account?: NamingAccount | undefined;
 }
 

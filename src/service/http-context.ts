@@ -129,7 +129,7 @@ function shownSettings(context: ServedLog, { delivery, authentication }: ServedP
   const { config, hashesOf } = context;
   return consoleSettings(config, delivery, {
     hashesOf,
-    rulesWith: async (template) => toOutreachRules(context, template),
+    commonRules: async () => toOutreachRules(context),
     wantsToken: () => authentication.guardsConsole,
     tokens: () => withSource(authentication.list(), config.http),
   });

@@ -5,7 +5,7 @@ import { xPrices } from "../networks/x/x-api.ts";
 import { newestTime, type OutreachContext } from "../outreach/run-context.ts";
 import { createRunReports } from "../outreach/report/report.ts";
 import { openSources } from "../outreach/sources/sources.ts";
-import { emptyTemplate, toOutreachRules } from "../outreach/run-rules.ts";
+import { toOutreachRules } from "../outreach/run-rules.ts";
 import { createStopWords, createWishReader } from "../outreach/stop-words.ts";
 import { createOptOutCode } from "../template/short-link.ts";
 import type { Social } from "./connect-networks.ts";
@@ -40,7 +40,7 @@ export function outreachContext(context: Reachlog, account: Account): OutreachCo
     skewMs: () => logClock.skewMs(newestTime(projector)),
     sources: openSources(outreach),
     // The fallback is never rendered: no run starts without a template.
-    rules: toOutreachRules(context, outreach.template ?? emptyTemplate(config)),
+    rules: toOutreachRules(context),
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
     readWish: createWishReader(outreach.stopWords, outreach.trackingStopWords),
     isTrackingOptOut: createStopWords(outreach.trackingStopWords),

@@ -15,7 +15,7 @@ type Channels = Pick<ConsoleSettings, "configured" | "recognisesMs">;
 
 interface Given {
   readonly hashesOf: HashesOf;
-  readonly rulesWith: ConsoleSettings["campaigns"]["rulesWith"];
+  readonly commonRules: ConsoleSettings["campaigns"]["commonRules"];
   readonly wantsToken: () => boolean;
   readonly tokens: () => readonly SourcedToken[];
 }
@@ -51,7 +51,7 @@ export function consoleSettings(config: Config, { configured, recognisesMs }: Ch
   return {
     ...given,
     ...outreach,
-    campaigns: { config, rulesWith: given.rulesWith },
+    campaigns: { config, commonRules: given.commonRules },
     configured,
     recognisesMs,
     parts: listParts(config),

@@ -116,7 +116,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       does: "sign in",
       address: "/",
       act: async ({ operator }) => {
-        // The browser logs an answer of 401 as its own error.
+        // The browser itself reports an answer of 401 as an error of the page.
         expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
         await operator.fill("Token", TOKEN);
         await operator.press("Sign in");

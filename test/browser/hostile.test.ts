@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser)("hostile texts of strangers do no harm", () => {
     await operator.page.goto(service.url);
     await operator.fill("Token", TOKEN);
     await operator.press("Sign in");
-    // The browser logs an answer of 401 as its own error.
+    // The browser itself reports an answer of 401 as an error of the page.
     expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
   });
   afterAll(async () => {

@@ -77,7 +77,7 @@ for (const way of TRIED) {
     test("signs in and sees the remaining setup", async () => {
       await goTo("/");
       await operator.sees("Sign in with an API token");
-      // The browser logs an answer of 401 as its own error.
+      // The browser itself reports an answer of 401 as an error of the page.
       expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
       await operator.fill("Token", TOKEN);
       await operator.press("Sign in");

@@ -226,7 +226,7 @@ test("a preview is repeated if a state was replaced during it", async () => {
     config: {
       outreach: { template: parseTemplate("Hi"), stopWords: [], sources: ["list"], window: undefined, timezone: "UTC" },
     },
-    rulesWith: async () => ({ ...RULES, template: parseTemplate("Hi") }),
+    commonRules: async () => ({ ...RULES, template: parseTemplate("Hi") }),
   };
   expect(await previewOutreach.run(reader as never, {}, {})).toMatchObject({ skips: [], undecided: 0 });
   expect(reads).toBe(4);

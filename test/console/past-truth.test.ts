@@ -19,15 +19,15 @@ import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { ENGINES, openInstance } from "../harness/memory/instance.ts";
 import { toOutreachRules } from "../../src/outreach/run-rules.ts";
-import type { Template } from "../../src/template/template.ts";
 import { createMixedLife } from "../harness/memory/mixed-life.ts";
 
 /** Rules of a service without suppressions. */
-const rulesWith = async (template: Template) =>
-  toOutreachRules(
-    { config: loadConfig({}, () => ""), hashesOf: () => [], keyring: { isForgotten: () => false } } as never,
-    template,
-  );
+const commonRules = async () =>
+  toOutreachRules({
+    config: loadConfig({}, () => ""),
+    hashesOf: () => [],
+    keyring: { isForgotten: () => false },
+  } as never);
 
 const PAGES: readonly ConsolePage[] = [overviewPage, peoplePage, runsPage, linksPage, resultsPage, deliveriesPage];
 
@@ -48,7 +48,7 @@ test.each(ENGINES)(
     const settings = consoleSettings(
       loadConfig({}, () => ""),
       { configured: [], recognisesMs: () => 0 },
-      { hashesOf: () => [], rulesWith, wantsToken: () => false, tokens: () => [] },
+      { hashesOf: () => [], commonRules, wantsToken: () => false, tokens: () => [] },
     );
     const processState = {
       awaySince: () => undefined,

@@ -16,15 +16,15 @@ import { listTokens } from "../../src/privacy/tokens.operations.ts";
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { toOutreachRules } from "../../src/outreach/run-rules.ts";
-import type { Template } from "../../src/template/template.ts";
 import { testLog } from "../harness/memory/events.ts";
 
 /** Rules of a service without suppressions. */
-const rulesWith = async (template: Template) =>
-  toOutreachRules(
-    { config: loadConfig({}, () => ""), hashesOf: () => [], keyring: { isForgotten: () => false } } as never,
-    template,
-  );
+const commonRules = async () =>
+  toOutreachRules({
+    config: loadConfig({}, () => ""),
+    hashesOf: () => [],
+    keyring: { isForgotten: () => false },
+  } as never);
 
 /**
  * Opens a console of the past whose states are ready at once. `asked` records the names of the projections in each
@@ -54,7 +54,7 @@ function watched() {
   const settings = consoleSettings(
     loadConfig({}, () => ""),
     { configured: [], recognisesMs: () => 0 },
-    { hashesOf: () => [], rulesWith, wantsToken: () => false, tokens: () => [] },
+    { hashesOf: () => [], commonRules, wantsToken: () => false, tokens: () => [] },
   );
   const live = {
     awaySince: () => undefined,

@@ -38,6 +38,6 @@ test("each pattern that matches people is still in crawler-user-agents", () => {
 test("a hostile user agent of maximum length is classified without endless backtracking", () => {
   const pieces = ["a", "Mozilla/5.0 (", "a.", "- ", "/1.", "\u00e9", "Spider", "Current"];
   const hostile = pieces.map((piece) => piece.repeat(1024).slice(0, 1024));
-  // With an expression that backtracks without bound, one of them would take longer than a lifetime.
+  // With a pattern that backtracks without bound, one of these user agents would take longer than a lifetime.
   for (let round = 0; round < 100; round++) for (const ua of hostile) isBot(`${ua}${round}`);
 });

@@ -134,7 +134,7 @@ async function live(channel: ChannelName, { seed, kind, digestAfterMs, steps }: 
   let stuck: string | undefined;
   let named = 0;
 
-  /** Returns an instance's channel, which fails all sends of the stuck stream. */
+  /** Returns an instance's channel, which answers every send of the stream `stuck` with a 503. */
   const channelOf = (life: Life): Channel => {
     const inner = network.channel(life, "credential");
     return {

@@ -143,7 +143,8 @@ async function moveToServer(world: Installation, stack: AsyncDisposableStack): P
   const folder = mkdtempSync(join(tmpdir(), "reachlog-clock-"));
   stack.defer(() => rmSync(folder, { recursive: true }));
   const clock = createFakeClock(join(folder, "faketime"));
-  // The times of the server's files stay real, because a log by whose files it was moved counts as restored.
+  // The server sees the real times of its files. They identify the place of a log, so wrong ones that move with the
+  // clock would make the log look restored.
   const server = stack.use(await startPostgres({ environment: { ...clock.env, NO_FAKE_STAT: "1" } }));
   Object.assign(world.env, clock.env, { DATABASE_URL: await server.newDatabase(), REACHLOG_KEY: "07".repeat(32) });
   return clock;

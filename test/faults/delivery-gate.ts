@@ -1,4 +1,7 @@
-/** Returns a function that waits for one of `places` places; disposing the place frees it. */
+/**
+ * Returns a function that waits until one of `places` places is free and takes it; disposing the result frees the
+ * place.
+ */
 export function createGate(places: number): () => Promise<Disposable> {
   const waiting: (() => void)[] = [];
   let free = places;

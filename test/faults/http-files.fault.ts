@@ -39,7 +39,8 @@ test.skipIf(!has("prlimit"))(
       if (answer === undefined) refused += 1;
       return answer?.status ?? 0;
     };
-    // A new request may be accepted before the last idle connections.
+    // A new request may be accepted before the last idle connections, which then use up the file descriptors again. So
+    // five successes are required.
     for (let served = 0; served < 5; served++) await until(post, (status) => status === 202, RECOVERY_MS_MAX);
     const recoveredMs = performance.now() - startedAt;
     for (const idler of idlers) idler[Symbol.dispose]();

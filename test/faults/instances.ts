@@ -29,7 +29,7 @@ interface InstancesOptions {
   readonly settings: Readonly<Record<string, string>>;
   /** The networks that receive clicks. */
   readonly rows: readonly NetworkRow[];
-  /** Settings of only the instance at this place. */
+  /** Returns the settings that only the instance at this place has, in addition to `settings`. */
   readonly own?: (place: number) => Record<string, string>;
   /** Flags for the runtime of each instance. */
   readonly flags?: readonly string[];

@@ -190,8 +190,8 @@ async function requestsTo(service: Running): Promise<readonly OneRequest[]> {
 const IN_DOUBT = "urn:reachlog:problem:log-in-doubt";
 
 /**
- * Collects a service's answers: their number by status, those that no fault excuses, and the ids of acknowledged
- * clicks.
+ * Collects a service's answers: their number by status, those that the injected faults do not explain, and the ids of
+ * acknowledged clicks.
  */
 function createAnswers(service: Running) {
   const statuses = new Map<number, number>();

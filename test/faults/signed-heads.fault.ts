@@ -22,7 +22,7 @@ interface Signed {
   readonly note: string;
 }
 
-/** Reads the heads that services signed, from a file in the world's folder. */
+/** Reads the heads that services signed, from a file in the installation's folder. */
 function openHeads(world: Installation) {
   const file = join(world.directory, "signed-heads");
   appendFileSync(file, "");

@@ -70,7 +70,7 @@ export async function mountFailingDisk(): Promise<FailingDisk> {
     },
     async mountAgain(how) {
       await run("umount", path);
-      // Mounted writable first in both cases, because the journal must be replayed.
+      // In both cases the disk is mounted writable first, because its journal must be replayed.
       await run("mount", "-o", "loop", image, path);
       if (how === "read-only") await run("mount", "-o", "remount,ro", path);
     },

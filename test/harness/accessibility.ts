@@ -25,7 +25,7 @@ export async function violationsOf(
   page: Page,
   rules: keyof typeof RULES = "all",
 ): Promise<readonly (readonly [rule: string, element: string | undefined])[]> {
-  // Injected as the browser's own tools are, because the page's policy allows only its own scripts.
+  // The checker is injected as the browser's own tools are, because the page's policy allows only its own scripts.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
   return page.evaluate(async (only) => {
     // Omits passed checks, which would list most of the page several times.

@@ -190,7 +190,7 @@ test("the history of a message event has its message and the bounds of its run",
             (!("recipient" in data) && !COURSE.includes(type)) ||
             position === asked.position ||
             ("attempt_id" in data && data.attempt_id === attempt));
-        // The history also contains the delivery of this event to the webhook.
+        // The history of a run or message also contains the delivery of the event that asks for it, to the webhook.
         const delivered = familyOf(events, [asked.id]);
         const family = events
           .filter((event) => belongs(event) || delivered.includes(event.position))

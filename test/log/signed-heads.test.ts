@@ -186,7 +186,8 @@ test("a truncated log is refused with its end and the known number of events", a
   expect(message).toContain("the log ends at position 6");
   expect(message).toContain("knew 9 events");
   expect(message).toContain("--accept-loss");
-  // The checkpoint is not replaced by one of the shorter log either.
+  // The first refusal must not have replaced the known checkpoint by one of the truncated log: a second start is
+  // refused with the same message.
   expect(await refusal(home.run())).toBe(message);
 });
 

@@ -126,7 +126,7 @@ describe("an invalid filter", () => {
     ["exec(data)", "filters have no function exec()"],
     ["contains(data)", "contains() takes 2 arguments"],
     ["length()", "length() takes 1 argument"],
-    // Expressions that multiply their input.
+    // Expressions whose result may be many times as large as their input.
     ["[@, @] | [@, @]", "a filter cannot use MultiSelectList"],
     ["{a: @, b: @}", "a filter cannot use MultiSelectHash"],
     ["data.data.requests[?length($.data.data.requests[?@ != $]) > `1`]", "a filter cannot use Root"],

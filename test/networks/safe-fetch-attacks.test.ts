@@ -202,7 +202,7 @@ test.each([
     () => "called",
     (fault: unknown) => (fault as NetworkFault).kind,
   );
-  // A URL that the parser reads as the configured origin is only sent there.
+  // A URL that the parser takes for one of the configured origin may be called, but the request must go to that origin.
   if (end === "called") expect(called).toEqual(["https://hooks.example"]);
   else expect([end, called]).toEqual(["forbidden", []]);
 });

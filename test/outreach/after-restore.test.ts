@@ -47,7 +47,7 @@ test("another time zone does not shorten the 24 hours without messages after a r
 test("a recipient with a message that the restored log lacks gets no second one", async () => {
   await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
-  // Sent after the backup, so the restored log does not contain it.
+  // This message is sent after the backup, so the restored log does not contain it.
   await world.network.sendDm("token", "11", "Hi Name 11");
   world.network.receive("12", "hello");
   await world.list("10", "11", "12");

@@ -43,7 +43,8 @@ test("freshness is counted from the request, not from the answer", async () => {
   answer();
   await renewed;
   expect(freshness.revalidate()).toBeUndefined();
-  // The check has asked the store again before the last answer is out of date, so no caller waits yet.
+  // The second call has already asked the store again, because the last answer is soon out of date. No caller waits for
+  // that yet.
   expect(asked).toHaveLength(1);
   now += 1;
   expect(await isDone(freshness.revalidate())).toBe(false);

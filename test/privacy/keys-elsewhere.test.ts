@@ -66,7 +66,7 @@ test("texts of a recipient forgotten elsewhere are unreadable once the cached ke
         const texts = await openedBy(reader, ciphertexts);
         for (const [at, closed] of isClosed.entries()) if (closed) expect(texts[at]).toBeUndefined();
       };
-      // From now on the reader has cached all keys.
+      // The first read makes the reader cache all keys.
       await scheduler.waitFor(read());
       for (const done of steps) {
         if (done.kind === "read") reads.push(read());

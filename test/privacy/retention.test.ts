@@ -47,7 +47,10 @@ async function openWorld(days: number | undefined) {
     (await Array.fromAsync(log.read())).map(({ type, meta }) => `${type}${meta.erased === true ? " erased" : ""}`);
   return {
     log,
-    /** Opens the same log as another process does, with a separate retention. */
+    /**
+     * Opens the same log as another process does. Its `start` starts that process's own deletion of data that has
+     * reached the end of its retention.
+     */
     async beside() {
       const other = await open();
       const ofOther = { ...retained, eventLog: createEventLog(other, makeId), keyring: other.keyring };

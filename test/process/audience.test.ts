@@ -134,8 +134,8 @@ async function resultsBy(world: Installation, by: string, ...more: string[]): Pr
 }
 
 /**
- * Sums the figures in the audience's books over the links whose name `isMeant` accepts. Visitors of different links
- * count separately.
+ * Sums the figures that the simulated audience recorded over the links whose name `isMeant` accepts. Visitors of
+ * different links count separately.
  */
 function counted(books: Books, isMeant: (name: string) => boolean) {
   const sum = { total: 0, suspected: 0, anonymous: 0, bots: 0, probes: 0 };
@@ -165,8 +165,8 @@ function sharedCode(readers: readonly Reader[], name: string): string {
 }
 
 /**
- * Compares all click figures of the service's results with the audience's books. `tracked` are the readers whose own
- * clicks are known.
+ * Compares all click figures of the service's results with those that the simulated audience recorded. `tracked` are
+ * the readers whose own clicks are known.
  */
 async function expectResults({ world, readers }: Scene, books: Books, tracked: readonly Reader[]): Promise<void> {
   const byVariant = await resultsBy(world, "variant");
@@ -189,7 +189,7 @@ async function expectResults({ world, readers }: Scene, books: Books, tracked: r
   });
 }
 
-/** Compares each reader's own clicks in the log, by code, with the audience's books. */
+/** Compares each reader's own clicks in the log, by code, with those that the simulated audience recorded. */
 async function expectOwnClicks(world: Installation, books: Books, tracked: readonly Reader[]): Promise<void> {
   const recorded: Record<string, number> = {};
   for (const { type, data } of await exported(world)) {

@@ -240,7 +240,7 @@ test("sslmode=verify-full connects with TLS, and refuses a wrong certificate", a
   expect(connections.every(({ ssl }) => ssl)).toBe(true);
   const refused: [string, RegExp, number][] = [
     [`${url}&sslrootcert=${certificate}`.replace("127.0.0.1", "localhost"), /does not match certificate/, 75],
-    // Refused even if the certificate matches another server of the URL.
+    // The connection is refused even if the certificate matches another server of the URL.
     [
       `${url}&sslrootcert=${certificate}`.replace("127.0.0.1", "127.0.0.1:1,localhost"),
       /does not match certificate/,

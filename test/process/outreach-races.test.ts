@@ -36,8 +36,8 @@ test("a run attempts no message to a recipient after their suppression is record
     () => Promise.resolve(world.sandbox.x.accepted.size),
     (size) => size > 0,
   );
-  // Suppresses recipients from the end of the list towards the run, four at once. The last commands come after the run
-  // has contacted their recipients.
+  // Suppresses recipients from the end of the list, four at once, while the run sends from the beginning. The last
+  // commands come after the run has contacted their recipients.
   for (let number = people; number > 0; number -= 4) {
     const handles = [0, 1, 2, 3].map((offset) => `@person_${number - offset}`);
     await Promise.all(handles.map((handle) => world.command("recipients", "suppress", handle)));

@@ -84,7 +84,7 @@ test("a backup made under load restores all earlier clicks, and no second messag
   expect(await (await run(again)).json()).toMatchObject({ reason: "log_restored", sent: 0 });
   await place.command("recipients", "import", place.file("p.csv", people));
   const known = (await place.command("recipients", "list")).out;
-  // The second recipient was forgotten during the backup; the copy may or may not contain that.
+  // The second recipient was forgotten during the backup; the restored copy may or may not contain that event.
   const isSecondForgotten = restored.filter(({ type }) => type === "PersonForgotten").length === 2;
   expect(known).not.toContain("ada_builds");
   if (isSecondForgotten) expect(known).not.toContain("grace_codes");

@@ -141,7 +141,7 @@ test("the service and commands with expired tokens use each refresh token once",
     const [reconciled, doctor] = result;
     expect([...told]).toEqual([200]);
     // `doctor` exits with 1 if the new token had expired when it was used, which is likelier on a busy machine.
-    // `outreach reconcile` exits with 75 if another one was settling messages.
+    // `outreach reconcile` exits with 75 if another process was settling messages.
     expect(`${doctor.code} ${doctor.out}`).toMatch(
       /^(0 |1 [^]*\nWRONG   outreach \(x\): X no longer accepts the token\n$)/,
     );

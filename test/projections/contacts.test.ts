@@ -138,7 +138,7 @@ describe("a contact", () => {
     );
     expect(findContact(state, { id: "101" })).toMatchObject({ basis: "none", fields: {} });
     expect(findContact(state, { username: "ann" })).toMatchObject({ basis: "opt_in", status: "open" });
-    // In the end the network tells that both names are one recipient.
+    // Later a message shows that id and handle belong to one recipient.
     const back = given(added(ANN), sent({ id: "101", username: "ann_b" }), added({ username: "ann" }), sent(ANN));
     expect(back.people.size).toBe(1);
   });

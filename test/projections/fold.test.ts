@@ -26,7 +26,7 @@ describe.each(PROJECTION_NAMES)("%s", (name) => {
           parts = fold(projection, parts, part);
           restored = decodeState(encodeState(fold(projection, restored, part)));
         }
-        // Compared as text, because folds may depend on the order of Maps.
+        // The states are compared as texts, because folds may depend on the order of Maps.
         expect(encodeState(parts)).toBe(atOnce);
         expect(encodeState(restored)).toBe(atOnce);
       }),

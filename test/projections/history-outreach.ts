@@ -195,7 +195,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
         ...(dice.once(2) ? { run_id: `run-${made}` } : {}),
       }),
     (dice) => {
-      // A page about a known recipient was read.
+      // Adds the event of a person's data being read, if possible on the page of a known recipient.
       const { people } = fold(contacts, contacts.initial(), log.events);
       const read = people.size === 0 || dice.once(3) ? {} : { recipient: toRecipient(dice.pick([...people.values()])) };
       log.add("PersonalDataRead", { resource: "recipient", ...read });

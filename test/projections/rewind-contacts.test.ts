@@ -2,11 +2,18 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
+import { findContact } from "../../projections/contact-identity.ts";
 import { dropReplacedUpTo, REPLACED_MAX } from "../../projections/contact-changes.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
-import { canRewindContacts, peopleAt, rewindContacts, type People } from "../../projections/rewind-contacts.ts";
+import {
+  canRewindContacts,
+  contactWithIdAt,
+  peopleAt,
+  rewindContacts,
+  type People,
+} from "../../projections/rewind-contacts.ts";
 import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { given as givenFor, testLog } from "../harness/memory/events.ts";
@@ -63,6 +70,8 @@ test("in any history, rewinding contacts to a position equals a fold up to it", 
           peopleAt(() => now, position),
           folded,
         );
+        const ids = new Set([...now.people.values()].map(({ id = "" }) => id));
+        for (const id of ids) expect(contactWithIdAt(now, id, position)).toEqual(findContact(folded, { id }));
         if (folded.people.size > 1 && folded.merged.length < now.merged.length) seen.absorbed++;
       }
       expect(now).toEqual(foldedUpTo(events, Infinity));

@@ -265,7 +265,8 @@ test("a waiting click is not suspected after its link was dropped", () => {
 
 describe("the remembered messages", () => {
   test("are indexed by exactly the links that they contain", () => {
-    // The time is checked by the rule: it may be that of a message that was forgotten as too old.
+    // Builds the expected index from the messages. Only the time is copied from the tested index, because it may be
+    // that of a message that was forgotten as too old.
     const indexOf = ({ sends, sent }: Suspected): Suspected["sent"] => {
       const found: Suspected["sent"] = new Map();
       for (const [attempt, { left }] of sends)

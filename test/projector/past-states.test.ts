@@ -93,7 +93,7 @@ test("moments are folded one at a time, and a fifth waiting request is refused",
     most = Math.max(most, ++under);
   };
   afterFold = async () => {
-    // Long enough for other folds to begin.
+    // Other folds would begin during these turns of the event loop, if they were allowed to.
     for (let turn = 0; turn < 100; turn++) await nextTurn();
     under--;
   };

@@ -234,7 +234,7 @@ describe("snapshots", () => {
     await using store = await open(file);
     const { version } = projectionOf("account");
     const state = encodeState(projectionOf("account").initial());
-    // Removed first, because a snapshot at a later position is not replaced.
+    // The snapshot is removed first, because saving does not replace one at a later position.
     await store.snapshots.remove(["account"]);
     await store.snapshots.save("account", { version, position: 2, state });
     await skip(store, 3);

@@ -67,7 +67,7 @@ test("an interrupted save leaves no snapshot", async () => {
     await released;
   };
   await using projector = await startProjector({ ...store, snapshots: { ...store.snapshots, save } }, { sliceMs: 0 });
-  // Releases the save before the projector is disposed of, because the projector waits for it.
+  // Ends the wait of the projector's save before the projector is disposed of, because disposing waits for the save.
   using _ = { [Symbol.dispose]: release };
   const last = await appendAll(store);
   await reached.promise;

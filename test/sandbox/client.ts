@@ -6,7 +6,7 @@ export const ALL_SCOPES = "dm.write dm.read tweet.read users.read follows.read l
 
 const basic = ({ x }: Sandbox): string => `Basic ${Buffer.from(`${x.clientId}:${x.clientSecret}`).toString("base64")}`;
 
-/** Returns the parameters of a valid consent request; `spoiled` replaces some of them. */
+/** Returns the parameters of a valid consent request; those in `spoiled` replace valid ones. */
 export function consentRequest(sandbox: Sandbox, spoiled: Record<string, string> = {}): URLSearchParams {
   return new URLSearchParams({
     response_type: "code",

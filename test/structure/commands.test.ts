@@ -14,8 +14,8 @@ const ROOT = join(import.meta.dirname, "../..");
 const ARE_NO_COMMANDS = /^src\/commands\/(?:shared|development|setup|mcp)\/|^src\/commands\/(?:serve|mcp)\.ts$/;
 
 /**
- * Maximum number of lines of a command's file: a command only parses flags, calls one function of a room and words the
- * answer.
+ * Maximum number of lines of a command's file: a command only parses flags, calls one function of another folder and
+ * words the answer.
  */
 const LINES_MAX = 250;
 

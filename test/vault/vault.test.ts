@@ -208,7 +208,7 @@ test("the file is private to its owner and holds no current or former plaintext 
     // A write-ahead log would still contain deleted secrets.
     expect(existsSync(`${file}-wal`)).toBe(false);
   }
-  // A copy: reading the database itself would drop SQLite's locks on it.
+  // The test reads a copy, because reading the database itself would drop SQLite's locks on it.
   copyFileSync(file, directory.file("copy"));
   const bytes = readFileSync(directory.file("copy"));
   expect(bytes.includes("tokens")).toBe(true);

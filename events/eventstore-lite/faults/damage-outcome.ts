@@ -19,7 +19,7 @@ export type Fate =
 export interface Finding {
   readonly fate: Fate;
   /**
-   * Reason for the fate: the message of the refusal, the fault that `verify` names, or the way of reading that gave
+   * Reason for this outcome: the message of the refusal, the fault that `verify` names, or the way of reading that gave
    * wrong events.
    */
   readonly reason: string;

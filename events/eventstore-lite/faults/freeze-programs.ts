@@ -15,8 +15,8 @@ function isFrozen(pid: number): boolean {
 }
 
 /**
- * Returns the state of a thread from its `stat` file in /proc. It follows the program's name, which is in parentheses
- * and may hold any characters.
+ * Returns the state of a thread from its `stat` file in /proc. The state follows the program's name, which is in
+ * parentheses and may hold any characters.
  */
 function stateOf(statFile: string): string | undefined {
   const stat = readFileSync(statFile, "utf8");

@@ -7,7 +7,10 @@ export interface Ledger {
   readonly acknowledged: ReadonlyMap<string, { readonly first: number; readonly last: number }>;
   /** Names of the errors with which the store refused appends. */
   readonly refusals: ReadonlySet<string>;
-  /** Acknowledgements that came after one append was in doubt: there must be none. */
+  /**
+   * Number of appends that were acknowledged after any append had been reported as in doubt: from then on, the store
+   * must acknowledge none.
+   */
   readonly acknowledgedAfterDoubt: number;
   /**
    * Returns the idempotency keys of appends that were asked for and not acknowledged: in doubt, refused or never

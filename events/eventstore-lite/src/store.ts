@@ -133,7 +133,7 @@ export type BegunAs =
 /** One continuation of a log, between two restores, imports or copies. */
 export interface Epoch {
   readonly id: string;
-  /** Last position of the previous epoch; this one's events follow it. */
+  /** Last position of the previous epoch; the events of this epoch follow it. */
   readonly after: number;
   readonly begunAs: BegunAs;
 }

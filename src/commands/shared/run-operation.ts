@@ -14,7 +14,6 @@ import type { OpenedLog } from "../../privacy/open-log.ts";
 import { toOutreachRules } from "../../outreach/run-rules.ts";
 import { createFindLinkKeys } from "../../privacy/person-keys.ts";
 import { createSuppressionHashes } from "../../privacy/suppression-hashes.ts";
-import type { Template } from "../../template/template.ts";
 import { openAccount } from "../../service/outreach-context.ts";
 import { readConfig } from "./command.ts";
 import { openExistingLog, openExistingReachlog, readCaller, recordRead } from "./log-session.ts";
@@ -125,10 +124,10 @@ async function openReader(terminal: Terminal) {
       return connectNetworks(config).channels.map(({ name }) => name);
     },
     tokens: () => listConfigured(terminal),
-    async rulesWith(template: Template) {
+    async commonRules() {
       const hashesOf = createSuppressionHashes(await store.vault.stableKey("suppression"));
       const { keyring } = store;
-      return toOutreachRules({ config, hashesOf, findLinkKeys: createFindLinkKeys(keyring), keyring }, template);
+      return toOutreachRules({ config, hashesOf, findLinkKeys: createFindLinkKeys(keyring), keyring });
     },
     projector: undefined,
     [Symbol.asyncDispose]: store[Symbol.asyncDispose],

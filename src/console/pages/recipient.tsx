@@ -182,7 +182,7 @@ function EventReason({ view, title, event }: { view: View<"runs">; title: string
 
 interface ReasonProps {
   readonly title: string;
-  /** Event that proves this step of the answer. */
+  /** Event that shows why this step of the answer, whether the recipient gets a message, is true. */
   readonly proof?: Recorded | undefined;
   readonly children: ComponentChildren;
 }

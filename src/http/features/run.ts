@@ -5,7 +5,7 @@ import { DAILY_LIMIT_MAX } from "../../config/schema.ts";
 import type { RunReport } from "../../outreach/execute-run.ts";
 import { RECIPIENTS_MAX } from "../../outreach/requested/requests.ts";
 import { findTransientEnd } from "../../outreach/run-end.ts";
-import { emptyTemplate, rulesForCampaign } from "../../outreach/run-rules.ts";
+import { rulesForCampaign, toOutreachRules } from "../../outreach/run-rules.ts";
 import type { RunSelection } from "../../outreach/run-limits.ts";
 import { warnOfNoOptOut } from "../../outreach/run-status.ts";
 import type { Triggered } from "../../outreach/start-run.ts";
@@ -271,12 +271,12 @@ export function runEndpoints(context: HttpContext) {
  */
 function rejectUnknown({ campaign, variant, source }: RunSelection, context: HttpContext): void {
   const { config, projector } = context;
-  const { sources, template: own = campaign === undefined ? undefined : emptyTemplate(config) } = config.outreach;
+  const { sources, template: own } = config.outreach;
   const campaigns = projector.state("campaigns");
   // The run is refused for its campaign.
   if (campaign !== undefined && !campaigns.named.has(campaign)) return;
-  const template = own && rulesForCampaign({ template: own }, campaigns, campaign).template;
-  if (template === undefined) throw problems.noTemplate();
+  if (campaign === undefined && own === undefined) throw problems.noTemplate();
+  const { template } = rulesForCampaign(toOutreachRules(context), campaigns, campaign);
   const labels = template.variants.map(({ label }) => label);
   if (variant !== undefined && !labels.includes(variant)) {
     throw problems.unusableSelection(

@@ -182,25 +182,16 @@ export function readAnswers(fields: Fields): object {
  * send each line break of a message as CR LF; the operator typed one.
  */
 export function readCampaignFields(fields: Fields): object {
-  const {
-    text: message,
-    gap_days,
-    days,
-    fields: conditions,
-    timezones,
-    all,
-    replied,
-    failed,
-    ...texts
-  } = leaveOutEmpty(fields);
-  const text = message?.replaceAll("\r\n", "\n");
-  const toLines = (entries: string | undefined) => entries?.split(/\r?\n/).filter((line) => line.trim() !== "");
-  const toNumber = (digits: string | undefined) => (/^\d+$/.test(digits ?? "") ? Number(digits) : digits);
-  const own = { fields: toLines(conditions), timezones: toLines(timezones), days: toNumber(days) };
-  const isSet = (value: string | undefined) => (value === undefined ? undefined : true);
-  const flags = { all: isSet(all), replied: isSet(replied), failed: isSet(failed) };
-  const more = { topic: fields["topic"], gap_days: fields["gap_days"] === "" ? 0 : toNumber(gap_days) };
-  return omitUndefined({ ...texts, text, ...own, ...flags, ...more });
+  const toNumber = (digits: string) => (/^\d+$/.test(digits) ? Number(digits) : digits);
+  const toLines = (entries: string) => entries.split(/\r?\n/).filter((line) => line.trim() !== "");
+  const isSet = () => true;
+  const more = { all: isSet, replied: isSet, failed: isSet, text: (typed: string) => typed.replaceAll("\r\n", "\n") };
+  const read = { fields: toLines, timezones: toLines, days: toNumber, gap_days: toNumber, ...more };
+  const removed = { ...(fields["topic"] === "" && { topic: "" }), ...(fields["gap_days"] === "" && { gap_days: 0 }) };
+  const given = Object.entries(leaveOutEmpty(fields)).map(([name, value = ""]) => {
+    return [name, Object.hasOwn(read, name) ? read[name as keyof typeof read](value) : value];
+  });
+  return { ...Object.fromEntries(given), ...removed };
 }
 
 function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Declaration) {

@@ -28,8 +28,8 @@ const REFUSED = Type.Object({ error: Type.Object({ code: Type.String({ pattern: 
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 405, 410]);
 
 /**
- * Error codes by which Teams refuses every message of the channel under other statuses than these: the flow is switched
- * off, or its address requires another way of signing in.
+ * Error codes by which Teams refuses every message of the channel, whatever the status: the flow is switched off, or
+ * its address requires another way of signing in.
  */
 const CHANNEL_CODES = /^(?:DirectApi|Workflow\w*(?:Disabled|NotEnabled|NotFound|Suspended))/;
 

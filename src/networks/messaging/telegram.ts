@@ -94,7 +94,7 @@ const COMMAND = /(?<![A-Za-z0-9_/<>])\/(?=[A-Za-z0-9_])/g;
  * percent-encoded, which leads to the same page, and is no mention even if Telegram sees no address.
  */
 export function telegramText(text: string): string {
-  // `split` returns the links as every second piece, because the expression has a group.
+  // `split` returns the links as every second piece, because the expression `LINK` has a capture group.
   const pieces = text.split(LINK).map((piece, at) => (at % 2 === 1 ? piece.replace(MENTION, "%40") : disarm(piece)));
   return truncate(pieces.join(""), TEXT_UNITS_MAX);
 }

@@ -55,8 +55,8 @@ export async function deliverBatch(events: readonly string[], options: BatchOpti
   const endsAt = elapsedMs() + DEADLINE_REQUESTS * timeoutMs;
   // Parts of the batch that are still to be sent; the next part is the last of the list.
   const open = splitIntoRequests(events).toReversed();
-  // Result of the events that are not sent: those after a fault of the channel, after one that may pass, after
-  // REQUESTS_MAX requests or, once an event was settled, after the deadline.
+  // Result of the events that are not sent because the request before them failed, because REQUESTS_MAX requests were
+  // made, or because the deadline has passed after at least one event was settled.
   let rest = UNASKED;
   for (let requests = 0; requests < REQUESTS_MAX; requests++) {
     const part = open.pop();

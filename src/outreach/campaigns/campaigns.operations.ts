@@ -11,9 +11,9 @@ import { operation, refusal, refuse, type GivenRefusal, type OperationCaller } f
 import type { Reachlog } from "../../privacy/reachlog.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../../projector/log-reader.ts";
 import { warnOfSlips } from "../../template/check-text.ts";
-import { MESSAGE_CHARS_MAX, type Template } from "../../template/template.ts";
+import { MESSAGE_CHARS_MAX } from "../../template/template.ts";
 import type { OutreachRules } from "../decide.ts";
-import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
+import { rulesForCampaign } from "../run-rules.ts";
 import { campaignJson, toCampaignJson, type CampaignJson } from "./campaign-json.ts";
 import { audienceInput, LEFT_OUT_REASONS } from "./audience.ts";
 import {
@@ -64,8 +64,8 @@ const more = {
 
 interface CampaignReader extends LogReader {
   readonly config: CampaignConfig;
-  /** Returns the rules by which a run with this template would decide. */
-  rulesWith(template: Template): Promise<OutreachRules>;
+  /** Returns the rules by which a run of `default` would decide. */
+  commonRules(): Promise<OutreachRules>;
 }
 
 /** Refusal of a name that no campaign has. */
@@ -183,7 +183,7 @@ export const countCampaign = operation({
     const of = campaign ?? { ...NEW_CAMPAIGN, name: "" };
     const isDefault = own === undefined && campaign === undefined;
     const campaigns = { named: new Map(states.campaigns.named).set(of.name, { ...of, audience: counted }) };
-    const common = await context.rulesWith(context.config.outreach.template ?? emptyTemplate(context.config));
+    const common = await context.commonRules();
     const rules = isDefault ? common : rulesForCampaign(common, campaigns, of.name);
     const state = { ...states, campaigns, ms: context.clock() };
     const counts = await countAudience(state, counted, rules);

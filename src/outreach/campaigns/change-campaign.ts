@@ -40,7 +40,8 @@ export function findCampaignFault(
 ): { readonly member: string; readonly why: string } | undefined {
   const { name, gap_days } = definition;
   const least = config.outreach.gapDays;
-  // A gap that the campaign had before stays, because an operator may have raised CONTACT_GAP_DAYS since.
+  // A gap that the campaign already has may stay below CONTACT_GAP_DAYS, because an operator may have raised that
+  // setting since.
   const isNew = gap_days !== states.campaigns.named.get(name)?.gap_days;
   if (gap_days !== undefined && isNew && gap_days < least)
     return { member: "gap_days", why: `the gap is below CONTACT_GAP_DAYS, ${countInWords(least, "day")}` };

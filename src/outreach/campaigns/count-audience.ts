@@ -30,20 +30,14 @@ export async function countAudience(
     if (slices.isOver()) await slices.next();
     const found = matchesAudience(audience, contact, state, state.ms);
     if (!found.matches) {
-      outside.set(found.reason, (outside.get(found.reason) ?? 0) + 1);
+      add(outside, found.reason);
       continue;
     }
     matching++;
-    if (rules.textFault !== undefined) {
-      inside.set(UNUSABLE_TEXT, (inside.get(UNUSABLE_TEXT) ?? 0) + 1);
-      continue;
-    }
     const verdict = judgeKnown(state, rules, contact, undefined, contact);
-    if (verdict.verdict === "ask") due++;
-    else {
-      const reason = verdict.reason === "not_in_audience" ? (verdict.detail ?? verdict.reason) : verdict.reason;
-      inside.set(reason, (inside.get(reason) ?? 0) + 1);
-    }
+    if (rules.textFault !== undefined) add(inside, UNUSABLE_TEXT);
+    else if (verdict.verdict === "ask") due++;
+    else add(inside, verdict.reason === "not_in_audience" ? verdict.detail : verdict.reason);
   }
   const left_out = LEFT_OUT_REASONS.flatMap((reason) => {
     const recipients = outside.get(reason);
@@ -52,4 +46,8 @@ export async function countAudience(
   const not_due = [...inside].map(([reason, recipients]) => ({ reason, recipients }));
   not_due.sort((before, after) => after.recipients - before.recipients);
   return { known: state.contacts.people.size, matching, due, left_out, not_due };
+}
+
+function add<Reason>(counts: Map<Reason, number>, reason: Reason): void {
+  counts.set(reason, (counts.get(reason) ?? 0) + 1);
 }

@@ -12,8 +12,7 @@ import { toCampaignJson, type CampaignJson } from "./campaign-json.ts";
 import type { CampaignConfig } from "./change-campaign.ts";
 import { countAudience } from "./count-audience.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
-import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
-import type { Template } from "../../template/template.ts";
+import { rulesForCampaign } from "../run-rules.ts";
 
 /** Sources that the form of an audience offers. */
 export const AUDIENCE_SOURCES = audienceSource.anyOf.map((one) => one.const);
@@ -21,8 +20,8 @@ export const AUDIENCE_SOURCES = audienceSource.anyOf.map((one) => one.const);
 /** The settings that pages show and count campaigns with. */
 export interface CampaignSettings {
   readonly config: CampaignConfig;
-  /** Returns the rules by which a run with this template would decide. */
-  rulesWith(template: Template): Promise<OutreachRules>;
+  /** Returns the rules by which a run of `default` would decide. */
+  commonRules(): Promise<OutreachRules>;
 }
 
 /** A campaign as pages show it. */
@@ -78,27 +77,20 @@ export async function readCampaign(
   const runs = [...state("runs").started].filter(
     ([, run]) => !run.dry_run && (run.campaign ?? DEFAULT_CAMPAIGN) === name,
   );
-  const findRules = await createRules(moment, settings);
+  const rules = rulesForCampaign(await settings.commonRules(), campaigns, name);
   const { rows, verdicts } = await answerResults(moment.reader, { by: "campaign" });
   return {
     campaign,
     names: [DEFAULT_CAMPAIGN, ...campaigns.named.keys()],
-    count: await countAudience(readStates(moment), campaign.audience, findRules(name)),
+    count: await countAudience(readStates(moment), campaign.audience, rules),
     runs: runs.slice(-RUNS_SHOWN).toReversed(),
     runCount: runs.length,
     results: rows.find((row) => row.campaign === name),
-    verdict: verdicts.find(({ template }) => template === findRules(name).template.id),
+    verdict: verdicts.find(({ template }) => template === rules.template.id),
   };
 }
 
 type RuledMoment = PageMoment<"account" | "campaigns" | "contacts" | "links" | "quota" | "run">;
-
-/** Returns a function that gives the rules of a campaign's runs by its name. */
-async function createRules({ state }: RuledMoment, { config, rulesWith }: CampaignSettings) {
-  const common = await rulesWith(config.outreach.template ?? emptyTemplate(config));
-  return (name: string): OutreachRules =>
-    name === DEFAULT_CAMPAIGN ? common : rulesForCampaign(common, state("campaigns"), name);
-}
 
 function readStates({ state, now }: RuledMoment): OutreachState {
   const [account, campaigns, contacts] = [state("account"), state("campaigns"), state("contacts")];
@@ -114,12 +106,12 @@ export async function readRecipientCampaigns(moment: RuledMoment, settings: Camp
   const states = readStates(moment);
   const contact = findPerson(states.contacts, recipient);
   if (named.size === 0 || contact === undefined) return [];
-  const findRules = await createRules(moment, settings);
+  const common = await settings.commonRules();
   return [DEFAULT_CAMPAIGN, ...named.keys()].map((name) => {
     const { status = "open", attempted_at, variant, replied = false } = outreachIn(contact, name) ?? {};
     const got = { name, status, attempted_at, variant, replied };
     if (named.get(name)?.ended_at != null) return { ...got, next: "no: it has ended" };
-    const rules = findRules(name);
+    const rules = rulesForCampaign(common, states.campaigns, name);
     const verdict = judgeKnown(states, rules, toRecipient(contact), undefined, contact);
     return { ...got, next: describeNext(verdict, rules) };
   });

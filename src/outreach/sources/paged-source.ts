@@ -53,8 +53,8 @@ function beginPass(next: string | undefined, since: readonly string[]) {
   return {
     next,
     /**
-     * Newest entries of earlier passes through the list, those of the last pass first. A pass ends at the first of them
-     * that it meets.
+     * Newest entries that earlier passes through the list found, those of the last pass first. A pass ends at the first
+     * such entry that it meets.
      */
     since,
     follow: guardCursors(next),

@@ -64,8 +64,8 @@ export function createComparison(rules: ComparedRules) {
       /** Number of replies and opt-outs that answer messages which the other rules would not have sent. */
       reactions: 0,
       /**
-       * Number of opt-outs that were recognised by stop words which the other rules do not have. They count as opt-outs
-       * still.
+       * Number of opt-outs that were recognised by stop words which the other rules do not have. Such replies count as
+       * opt-outs under the other rules too.
        */
       opt_outs: 0,
       /** Number of messages from recipients. Their texts are not kept, so the other stop words may be in them. */

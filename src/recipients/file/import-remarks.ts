@@ -39,7 +39,10 @@ export interface CellNote extends CellRemark {
   readonly count: number;
 }
 
-/** Maximum number of notes kept of a file. Each note is about one word of a column, and an operator reads no more. */
+/**
+ * Maximum number of notes about a file that are kept, since no operator reads more. Each note is about one word of a
+ * column.
+ */
 const NOTES_MAX = 100;
 
 /** Maximum number of characters of a value in a note. */

@@ -63,8 +63,8 @@ export function createPeople() {
 }
 
 /**
- * Returns the row with the revocations of an earlier row of the same recipient: of a consent about which the new row
- * says nothing.
+ * Returns the row with the withdrawals in an earlier row about the same recipient: those of consents that the new row
+ * does not mention.
  */
 function withRevocations(row: ImportedRow, earlier: ImportedRow): ImportedRow {
   const { basis, tracking, consent_for: name } = row.recipient;

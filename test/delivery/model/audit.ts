@@ -122,7 +122,7 @@ export function auditTruth(
     const most = 1 + (exposed.get(key) ?? 0);
     if (count > most) throw new Error(`${key} arrived ${count} times, and may have ${most} times`);
   }
-  // A retried letter counts by its latest outcome.
+  // A dispatch that was retried counts by its latest outcome.
   const ends = new Map<string, string>();
   for (const { type, data } of outcomesOf(log, channel).filter(isFinal)) ends.set(keys.get(data.source) ?? "", type);
   for (const [key, type] of ends) {

@@ -121,7 +121,7 @@ export function createNetwork(
   const sendBatch = async (life: Life, clicks: readonly Click[]): Promise<readonly DispatchResult[]> => {
     const unasked: DispatchResult = { outcome: "retryable", detail: "not asked", unasked: true };
     if (life.killed) return clicks.map(() => unasked);
-    // In some batches only the first clicks get an answer, and in some all clicks have the same fate.
+    // In some batches only the first clicks get an answer, and in some all clicks get the same answer.
     const asked = clicks.slice(0, random() < 0.2 ? 1 + Math.floor(random() * clicks.length) : clicks.length);
     const together = random() < 0.5 ? fateOf(true) : undefined;
     const fates = asked.map(() => together ?? fateOf(true));

@@ -214,7 +214,7 @@ const PLACES = {
   },
 } as const;
 
-/** True if the text contains the needle, plain or as the hexadecimal digits in which a database writes bytes. */
+/** True if the text contains the searched name, plain or as the hexadecimal digits in which a database writes bytes. */
 const isIn = (text: string, needle: string): boolean =>
   text.includes(needle) || text.includes(Buffer.from(needle).toString("hex"));
 

@@ -189,6 +189,16 @@ describe("the console", () => {
     expect((await page()).status).toBe(401);
   });
 
+  test("ends a session when its token may no longer read", async () => {
+    await using world = await openApp();
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers });
+    const cookie = pairOf(signedIn.headers.get("set-cookie") ?? "");
+    const { authentication } = world.deps;
+    authentication.replace(authentication.list().map((token) => ({ ...token, scopes: ["track"] })));
+    expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
+  });
+
   test("requires a token under the strict policy, also if none is configured", async () => {
     await using world = await openApp({ tokens: false, authPolicy: "strict" });
     expect((await ask(world.app, "/")).status).toBe(401);

@@ -8,6 +8,7 @@ import { findContact } from "../../../projections/contact-identity.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { foldTo } from "../../../src/projector/fold-to.ts";
 import { toRecipientJson } from "../../../src/recipients/recipient-json.ts";
+import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
 import { parseRecipients } from "../../../src/recipients/recipients-file.ts";
 import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
@@ -276,6 +277,15 @@ test("GET /social/recipients lists each past moment as a fold of the log does, p
       next = page.next;
     }
     expect(pages).toEqual(folded);
+    for (const name of [ANN.id, "77", "ann_builds", "bob"]) {
+      const shown = await ask(world.app, `/social/recipients/show?recipient=${name}&as_of=${at}`, { token: TOKEN });
+      const contact = findNamed(states.contacts, name);
+      const answer = contact === undefined ? 404 : toRecipientJson(contact);
+      expect([name, shown.status === 200 ? ((await shown.json()) as { recipient: unknown }).recipient : 404]).toEqual([
+        name,
+        answer,
+      ]);
+    }
   }
   // Values that the moment needs were dropped, so that it is folded from the log.
   dropReplacedUpTo(projector.state("contacts"), position);

@@ -142,14 +142,20 @@ test("a recorded request is answered as pending or in doubt if the log closes mi
   expect([tested.status, await tested.json()]).toMatchObject([200, { results: { ads: { status: "in_doubt" } } }]);
 });
 
-test("another body under the same key is refused, also after a restart", async () => {
+test.each([
+  [TRACK, "LinkClicked"],
+  ["/api/notify", "NotificationRequested"],
+  ["/api/messaging", "MessageRequested"],
+] as const)("another body under the same key is refused, also after a restart: %s", async (path, type) => {
   await using world = await openApp();
-  await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
-  const other = { ...GOOD[TRACK], short_code: "summer" };
+  const send = (app: App, body: object) => post(app, path, body, keyed("k-1", { token: TOKEN }));
+  expect((await send(world.app, GOOD[path])).status).toBeLessThan(300);
+  const [name = "", value] = Object.entries(GOOD[path])[0] ?? [];
+  const other = { ...GOOD[path], [name]: `${String(value)}-other` };
   for (const app of [world.app, world.restart()]) {
-    expect(await problemIn(await post(app, TRACK, other, keyed("k-1")))).toBe("422 idempotency-key-reused");
+    expect(await problemIn(await send(app, other))).toBe("422 idempotency-key-reused");
   }
-  expect(await world.events("LinkClicked")).toHaveLength(1);
+  expect(await world.events(type)).toHaveLength(1);
 });
 
 test("parallel duplicates wait for the first; another body among them is refused", async () => {

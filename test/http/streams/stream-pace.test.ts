@@ -28,7 +28,7 @@ function openPace(perMs: number) {
     }
     return state.now - startedAt;
   };
-  // From here on the pace knows the number of requests.
+  // This call makes the stream pace read the number of HTTP requests for the first time.
   void pace.turn(new AbortController().signal);
   return { state, pass, pace, send };
 }

@@ -10,7 +10,7 @@ export interface AnswerReader {
   readonly answers: readonly WireAnswer[];
   /** Adds bytes that were received on the connection, and parses the answers that are now complete. */
   take(bytes: Uint8Array): void;
-  /** Declares that the next answer is to a HEAD request. It states a length, but has no body. */
+  /** Declares that the next answer is to a HEAD request, so it states a length but has no body. */
   expectNoBody(): void;
 }
 

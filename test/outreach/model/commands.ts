@@ -359,7 +359,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
       });
       trigger(instance, false);
       await house.clockwork.pass(MINUTE_MS);
-      // If this run records no intent, the ambush must not hit the intent of a later run.
+      // If this run records no intent, a later run's intent must not set off this jump of the clock.
       isOver = true;
       house.setClocksRight();
     },

@@ -22,7 +22,10 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Extra entries that make most people open. People with an obstacle only use up turns. */
+/**
+ * Extra entries that make most generated people able to get messages (`open`). People who cannot get one only use up
+ * turns.
+ */
 const OFTEN = Array.from({ length: KINDS.length }, () => "open" as const);
 
 /** Initial state and settings of a history. */

@@ -70,8 +70,8 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   const refusing = learning.noting(witness.refusing(store));
   const head = (): number => (isReplaced() ? 0 : witness.head());
   const process = learning.watching(createProcess({ clockwork, store: refusing, head, onFate }));
-  // The projector's first read is a single step; another test covers crashes within it. The clockwork does not wait for
-  // snapshots, so there are none.
+  // The projector's first read is a single step; another test covers crashes within it. The step scheduler does not
+  // wait for snapshots, so there are none.
   const followed = { ...store, subscribeBatches: process.store.subscribeBatches, snapshots: NO_SNAPSHOTS };
   const projector = await startProjector(followed, { logger: SILENT, erase: createEraseHandler(keyring) });
   let aheadMs = 0;
@@ -304,8 +304,8 @@ function guarded(house: House, projector: Projector, clock: Clock): SocialNetwor
       }
     };
   /**
-   * Wraps a read of a page so that it fails after PAGES_MAX pages. An endless read then ends, and the ledger reports
-   * it.
+   * Wraps a read of a page so that it fails after PAGES_MAX pages. An endless read then ends, and the rule checks
+   * report it.
    */
   const readPage = <Args extends unknown[], T>(ask: (token: string, ...args: Args) => Promise<T>) =>
     read(async (...args: [string, ...Args]) => {
@@ -333,7 +333,7 @@ function guarded(house: House, projector: Projector, clock: Clock): SocialNetwor
       const result = await network.sendDm(token, recipientId, text);
       if (result.outcome === "stopped") fail("stopped");
       if (result.outcome === "not_permitted" || result.outcome === "recipient_closed") house.refused.add(recipientId);
-      // A failed send counts for two reads, because it is not retried.
+      // A failed send counts as two failed calls, because the service retries a read but not a send.
       if (result.outcome === "unreachable") for (const what of ["failed", "failed"] as const) fail(what);
       if (result.outcome !== "rate_limited") return result;
       return { ...result, retryAt: result.retryAt + clock() - clockwork.now() };

@@ -159,8 +159,8 @@ export function createBooks(unlinked: ReadonlySet<number> = new Set()): Books {
 }
 
 /**
- * Carries facts over from the books of a lost log: requests already made, quota already used, and erasures. They stay
- * true although the present log lacks them.
+ * Carries facts over from the summary of a lost log to that of its replacement: requests already made, quota already
+ * used, and erasures. They stay true although the present log lacks them.
  */
 export function inherit(books: Books, before: Books, { replaced, forgotten }: House): void {
   const { head, ownTime } = replaced.at(-1) ?? { head: 0, ownTime: 0 };
@@ -174,7 +174,7 @@ export function inherit(books: Books, before: Books, { replaced, forgotten }: Ho
   const isLost = ({ id, isFreed, time }: Attempt): boolean =>
     isFreed !== true && time <= ownTime && !books.attempts.has(id);
   books.lost.push(...[...before.lost, ...before.attempts.values()].filter(isLost));
-  // The keys of erased people stay destroyed under any log.
+  // An erased person stays erased under any log, because their keys are destroyed.
   for (const id of forgotten) books.suppressed.set(id, head);
 }
 

@@ -155,7 +155,7 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
       await importSqliteLog({ file, events: stores[0].readStored({ to: position }) });
       await replace(file);
     },
-    // Not awaited, because the next history does not depend on it.
+    // Closing is not awaited, because the next history does not depend on it.
     async [Symbol.asyncDispose]() {
       closeLater(close());
     },

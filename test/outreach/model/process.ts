@@ -144,8 +144,8 @@ function wrapStore({ store, head, call, turn }: StoreDeps): EventStore<Event> {
       yield* await call("read", () => Array.fromAsync(store.read(query)));
     },
     /**
-     * Delivers new events, as one step of the clockwork that ends when they are folded. The real store delivers them at
-     * a time of its choice.
+     * Delivers new events, as one step of the step scheduler that ends when they are folded. The real store delivers
+     * them at a time of its choice.
      */
     async *subscribeBatches({ from }) {
       let next = from;

@@ -29,8 +29,8 @@ export interface Ask {
   /** True if the requesting process itself knew that the recipient is suppressed. */
   readonly knewSuppressed: boolean;
   /**
-   * The accepted message, and the position of the log's end when the request reached the network. Undefined if it never
-   * did.
+   * The network's treatment of the request: the accepted message, if any, and the position of the log's end when the
+   * request arrived. Undefined if the request never arrived.
    */
   took?: { readonly head: number; readonly accepted: Accepted | undefined };
 }

@@ -47,7 +47,10 @@ export interface Clockwork {
  */
 const STEPS_MAX = 200_000;
 
-/** Creates a clockwork. `pick` chooses which due step is next: it returns a number from 0 to below its argument. */
+/**
+ * Creates a scheduler of the simulated processes' steps. `pick` chooses which due step is next: it returns a number
+ * from 0 to below its argument.
+ */
 export function createClockwork(start: number, pick: (choices: number) => number): Clockwork {
   let now = start;
   let taken = 0;

@@ -82,7 +82,7 @@ export async function huntedFileKeys(
   return [...personal, hunted("the vault's data key", unwrap(await database.dataKeys(), master, vault).bytes)];
 }
 
-/** Adds all tokens that X issues from now on to the canaries, even those that are never used. */
+/** Adds all tokens that X issues from now on to the secrets to search for, even tokens that are never used. */
 export function huntGrants({ x }: Sandbox, canaries: Canaries): void {
   const issued: readonly (readonly [string, Map<string, unknown>])[] = [
     ["an access token", x.access],

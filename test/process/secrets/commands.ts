@@ -77,7 +77,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   ],
   account: ["account show", "account show --json", "account unlink"],
   completion: ["completion bash"],
-  // Its input ends immediately.
+  // The command's input ends immediately.
   mcp: ["mcp"],
 };
 

@@ -56,8 +56,8 @@ export function addressOf(url: string): Address {
 export function urlsOf(url: string): readonly URL[] | undefined {
   const [, before = "", hosts = "", after = ""] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/is.exec(url) ?? [];
   const names = hosts.split(",");
-  // A URL with an empty name among several is refused: the driver would take that name for this machine, but a stray
-  // comma does not mean that.
+  // A URL with several host names of which one is empty is refused: the driver would take the empty name for this
+  // machine, but a stray comma does not mean that.
   if (names.length > 1 && names.includes("")) return undefined;
   const urls = names.map((name) => URL.parse(before + name + after)).filter((each) => each !== null);
   return urls.length === names.length ? urls : undefined;

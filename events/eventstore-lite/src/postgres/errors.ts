@@ -75,7 +75,9 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && (sqlState(error) ?? sqlState(error.cause)) === READ_ONLY;
 }
 
-/** Thrown if the server reached accepts no writes: a standby, a former primary, or one that is set to accept none. */
+/**
+ * Thrown if the server that was reached accepts no writes: it is a standby, a former primary, or set to accept none.
+ */
 export class NoPrimary extends Error {
   override readonly name = "NoPrimary";
   constructor(why: string) {

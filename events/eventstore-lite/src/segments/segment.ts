@@ -235,7 +235,10 @@ export function openSegment(
   };
 }
 
-/** Decompresses a segment in a thread of the runtime, then parses it on this one. Throws {@link SegmentDamaged}. */
+/**
+ * Decompresses a segment in a thread of the runtime, then parses it on the calling thread. Throws {@link
+ * SegmentDamaged}.
+ */
 export async function readSegment(file: Uint8Array, bytesMax: number): Promise<ReadSegment> {
   return parseSegment(await decompressApart(file, { maxOutputLength: bytesMax }).catch(refuseFrame));
 }

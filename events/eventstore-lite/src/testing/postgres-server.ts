@@ -108,8 +108,8 @@ export async function startPostgres({
     const log = join(directory, "log");
     const written = openSync(log, "w");
     const [command = "", ...args] = [...asOther(), program("postgres"), "-D", data, ...flags];
-    // Runs in its own process group, so that Ctrl-C reaches only the process that started the server; the server ends
-    // with that process.
+    // The server runs in its own process group, so that Ctrl-C reaches only the process that started it; the server
+    // ends with that process.
     const server = spawn(command, args, {
       env: environment,
       stdio: ["ignore", "ignore", written],

@@ -34,8 +34,8 @@ export interface CopiedSegments {
 }
 
 /**
- * Makes a log from sealed segments, the same as `backup` would copy as of one of their events; returns its head and its
- * Merkle root in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and what `segments` throws.
+ * Makes a log with what a backup made right after a chosen event would hold, from sealed segments. Returns its head and
+ * its Merkle root in hex. Makes nothing if it throws {@link ImportRefused}, {@link TargetTaken} or what `segments` throws.
  */
 export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<CopiedSegments> {
   return createDatabaseFile(

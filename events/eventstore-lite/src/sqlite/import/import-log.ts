@@ -75,7 +75,7 @@ async function fill(file: string, events: ImportOptions["events"], { eventBytes 
 const NO_WAIT_MS = 0;
 
 /**
- * Throws {@link TargetTaken} unless there is no log, or one without events that no process has open. Changes no event;
+ * Throws {@link TargetTaken} if the file holds a log with events, or one that a process has open. Changes no event;
  * leaves an empty log without a write-ahead log, which would outlive it.
  */
 function makeWay(file: string): void {
