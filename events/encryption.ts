@@ -76,7 +76,10 @@ export interface Encryptor {
    * ciphertext was damaged or moved.
    */
   open(ciphertexts: readonly Ciphertext[]): Awaitable<readonly (string | undefined)[]>;
-  /** Returns a mark in place of the recipient that the ciphertext was about. */
+  /**
+   * Returns the mark that names an erased recipient in place of id and handle. It is a part of the key's name in the
+   * ciphertext.
+   */
   markOf(ciphertext: string): string;
   /**
    * The log's codec calls this when another process may have deleted encryption keys. Cached keys are then used only

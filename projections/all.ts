@@ -14,7 +14,7 @@ import { referrers } from "./messages-by-link.ts";
 import { restores } from "./restores.ts";
 import { canRewindContacts, rewindContacts } from "./rewind-contacts.ts";
 import { results } from "./results.ts";
-import { run } from "./run.ts";
+import { run } from "./current-run.ts";
 import { runs } from "./runs.ts";
 import { signals } from "./signals.ts";
 import { sources } from "./sources.ts";

@@ -133,7 +133,10 @@ export function turnToCampaign(contact: Contact, campaign = DEFAULT_CAMPAIGN): v
   place(contact, campaign, own, Object.fromEntries(Object.entries(all).filter(([name]) => name !== campaign)));
 }
 
-/** Merges the outreach to two entries of one recipient by campaign; anything that forbids a message stays. */
+/**
+ * Merges, for each campaign, the outreach in two contact entries of one recipient. Anything that forbids a message
+ * stays.
+ */
 export function uniteCampaigns(into: Contact, one: Contact, other: Contact): void {
   if ([one, other].every(({ campaign, campaigns }) => campaign === undefined && campaigns === undefined)) return;
   const united: Record<string, CampaignOutreach> = {};

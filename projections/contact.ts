@@ -20,7 +20,10 @@ export interface CampaignOutreach {
   replied: boolean;
   /** Id of the campaign's newest message at the network; absent if it is unknown. */
   message_id?: string;
-  /** Time until which the recipient has read the message and all before, ISO 8601; absent if that is unknown. */
+  /**
+   * Time up to which the recipient has read our messages, this one among them, ISO 8601. Absent if the network reported
+   * no read.
+   */
   seen_at?: string;
   /** Variant of the newest message that was decided, regardless of its outcome: `A`, `B` … */
   variant?: string;

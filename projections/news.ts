@@ -85,7 +85,7 @@ export interface News {
   sums: Quarters<NewsSums>;
 }
 
-/** Maximum number of positions kept for one line in the list of news, which shows no more events. */
+/** Maximum number of event positions kept for one line in the list of news. No line shows more events than this. */
 export const POSITIONS_MAX = 10;
 
 /** Maximum time between two events of one trouble of a channel, in ms; a later event begins a new trouble. */

@@ -11,7 +11,7 @@ type Attempted = DataOf<"DirectMessageAttempted">;
 /** Number that no message has, for look-ups that find none. */
 const NONE = -1;
 
-/** Properties that messages have in common. */
+/** Properties that all messages of one group share, such as the template, the variant and the run. */
 export interface MessageGroup {
   /** Id of the template; empty for messages from before templates were recorded. */
   readonly template: string;

@@ -228,8 +228,8 @@ function isRenamed(contact: Contact, position: number): boolean {
 }
 
 /**
- * Removes the names and links of a contact that were added since the position. `contact` is its state now, `then` that
- * at the position.
+ * Removes all handles of a contact from the indexes, and the id and personal links that it did not have at the
+ * position. `contact` is its state now, `then` that at the position. The caller sets the former handle again.
  */
 function unlink({ ids, handles, links }: Contacts, key: string, contact: Contact, then: Contact | undefined): void {
   for (const { username } of [contact, ...(contact.replaced ?? []).map(({ was }) => was)]) {

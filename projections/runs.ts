@@ -69,13 +69,13 @@ export interface Runs {
   started: Map<string, RunSummary>;
   since: SinceReport;
   /**
-   * Upper bound of the cost outside of runs in US dollars, by UTC day: signals that the network sent, and readings of
-   * the inbox for signals that were missed.
+   * Upper bound of the cost outside of runs in US dollars, by UTC day: the network charges for each signal that it
+   * sends, and for readings of the inbox that look for missed signals.
    */
   signals: Map<string, number>;
 }
 
-/** Maximum number of runs kept: those of years with a few runs a day, in two megabytes. */
+/** Maximum number of runs kept: enough for years with a few runs a day. They take about two megabytes. */
 export const RUNS_MAX = 5_000;
 
 export const runs: Projection<Runs> = {

@@ -58,7 +58,10 @@ interface SentLink {
   open: string[];
 }
 
-/** Messages and requests that the rule about suspected clicks looks back at. */
+/**
+ * Recent messages, whose links the network may fetch itself, and the last requests for links. By them the rule about
+ * suspected clicks tells the network's requests from clicks.
+ */
 export interface Fetches {
   /** Messages that clicks may be due to, by the id of the intent to send the message. */
   sends: Map<string, Send>;

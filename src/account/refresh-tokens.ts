@@ -135,7 +135,7 @@ const SECRET = "x-tokens";
 export interface StoredTokenPair extends TokenPair {
   /** True if a refresh of the pair was begun and no answer is stored: the refresh token may be used up. */
   readonly begun: boolean;
-  /** Version of the stored pair, which grows with each change of it. */
+  /** Version of the token pair in the vault, which grows with each change. */
   readonly version: number;
 }
 

@@ -21,7 +21,7 @@ export interface RemoteBackups {
   readonly storage: SegmentStorage;
   /** Address of the backups, in the form for messages. */
   readonly place: string;
-  /** Parses a manifest; throws unless a holder of the configured master key wrote it. */
+  /** Parses a manifest. Throws unless it was authenticated with the configured master key. */
   readonly open: (manifest: Uint8Array) => Increments;
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Disclosure } from "../platform/operation.ts";
-import { isNotFolded, type PageMoment, type PageMoments } from "../projector/page-moments.ts";
+import { isNotFolded, type PageMoment, type PageMoments } from "../projector/read-as-of.ts";
 import { renderPage } from "./document.tsx";
 import { hrefAt } from "./hrefs.ts";
 import { notReadyPage } from "./pages/error-page.tsx";

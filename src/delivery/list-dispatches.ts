@@ -7,8 +7,8 @@ import type { DeadLetter } from "./dead-letters.ts";
 export const DISPATCHES_LISTED = 50;
 
 /**
- * The place of a dispatch in a list; the next page begins behind it. The newest outcome is first, and among outcomes
- * that were recorded together the newest source.
+ * The place of a dispatch in a list; the next page begins after it. A list has the newest outcome first. Dispatches
+ * with one outcome event are in descending order of `source`.
  */
 export interface ListCursor {
   readonly position: number;

@@ -6,7 +6,7 @@ import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/counts-
 import { QUARTER_MS, QUARTERS_MAX, type Quarters } from "../../projections/quarter-hours.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
 import { noMessages } from "../../projections/messages-by-quarter-hour.ts";
-import type { PageMoment } from "../projector/page-moments.ts";
+import type { PageMoment } from "../projector/read-as-of.ts";
 import { sumRecentMessages } from "./read-results.ts";
 
 /** Counts the messages by outcome: all of them, and those of the last 30 days with their rates. */

@@ -12,7 +12,7 @@ import { eventsAt } from "../log/event-log.ts";
 import { grouped } from "../platform/counts-and-lists.ts";
 import { canonicalAddress } from "../platform/ip-address.ts";
 import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted-page.ts";
-import { newestEvents, type PageMoment } from "../projector/page-moments.ts";
+import { newestEvents, type PageMoment } from "../projector/read-as-of.ts";
 import type { ClickQuarters } from "./chart-figures.ts";
 import { streamsOfLink } from "./history.ts";
 import { addConversions, formatValues, noWorth, toWorthFigures } from "./results-worth.ts";

@@ -3,14 +3,14 @@ import type { FailureReason, PauseReason, Recipient, Usage } from "../../events/
 import type { States } from "../../projections/all.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import type { Contact } from "../../projections/contact.ts";
-import { isSameRecipient } from "../../projections/run.ts";
+import { isSameRecipient } from "../../projections/current-run.ts";
 import { findTracked } from "../../projections/results.ts";
 import { countContacted, findNumberedRun, RUNS_MAX, type Runs, type RunSummary } from "../../projections/runs.ts";
 import { eventAt, eventsAt } from "../log/event-log.ts";
 import { X_PRICES } from "../networks/x/x-api.ts";
 import { countInWords, formatDuration, grouped } from "../platform/counts-and-lists.ts";
 import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted-page.ts";
-import type { PageMoment } from "../projector/page-moments.ts";
+import type { PageMoment } from "../projector/read-as-of.ts";
 import { NOT_REACHED_WORDS, SKIPS } from "./sentences/outreach.ts";
 import { EVENT_ID, toReading } from "./find-event.ts";
 import { eventsOfRun, findRunStart } from "./find-run.ts";

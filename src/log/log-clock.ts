@@ -5,8 +5,8 @@ import { formatDuration } from "../platform/counts-and-lists.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
- * Maximum difference in ms between a machine's clock and the log's. With NTP, machines differ by milliseconds. Beyond
- * five minutes, which Kerberos allows too, one of the two clocks is wrong.
+ * Maximum difference in ms between a machine's clock and the log's clock, which follows the database server's. With
+ * NTP, machines differ by milliseconds. Beyond five minutes, as in Kerberos, one of the two is wrong.
  */
 export const CLOCK_SKEW_MS_MAX = 5 * 60_000;
 

@@ -45,8 +45,8 @@ export function checkpointInVault({ note, keepNote }: Notes, seed: Uint8Array): 
     writeDenied: (text) => keepNote(DENIED, text),
     acceptLoss: () => keepNote(DENIED, undefined),
     loadKey: async () => key,
-    // The key is derived, so it counts as made with the first note: a log that only commands have written to has
-    // neither.
+    // The key is derived, so it always exists. It counts as absent until the first checkpoint is stored, as in a log
+    // that only the command line has written to.
     findKey: async () => ((await read()) === undefined ? undefined : key),
   };
 }

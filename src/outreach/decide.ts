@@ -10,7 +10,7 @@ import { consentForCampaign, findUnreachable, newestAttempt, outreachIn } from "
 import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import type { Quota } from "../../projections/quota.ts";
-import { isRequested, isSameRecipient, type Run } from "../../projections/run.ts";
+import { isRequested, isSameRecipient, type Run } from "../../projections/current-run.ts";
 import { linksIn } from "../../projections/link-keys.ts";
 import type { SendWindow } from "../config/send-window.ts";
 import { addNewLinks, writeOwnCodes } from "../links/message-links.ts";

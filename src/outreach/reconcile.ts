@@ -1,6 +1,6 @@
 import type { LogStore } from "../../events/catalog.ts";
 import { markOfErased } from "../../events/encryption.ts";
-import type { OpenAttempt } from "../../projections/run.ts";
+import type { OpenAttempt } from "../../projections/current-run.ts";
 import { SERVICE_METADATA, type EventMetadata } from "../log/event-log.ts";
 import { type SentDm, SocialError } from "../networks/network.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";

@@ -1,5 +1,5 @@
 // Settles the messages of a run whose process has died, and closes the run. It never continues one.
-import type { Run } from "../../projections/run.ts";
+import type { Run } from "../../projections/current-run.ts";
 import { SERVICE_METADATA, STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { handle, record, type AppendDecision } from "../log/decide-and-append.ts";
 import { takeLease, type HeldLease, ROLES } from "../log/lease.ts";

@@ -1,7 +1,7 @@
 import { LeaseLost } from "eventstore-lite";
 import type { LogStore } from "../../events/catalog.ts";
 import type { RunEnd } from "../../events/outreach.ts";
-import type { Run } from "../../projections/run.ts";
+import type { Run } from "../../projections/current-run.ts";
 import { SocialError } from "../networks/network.ts";
 import { STREAMS, type EventMetadata, type StateContext } from "../log/event-log.ts";
 import { handle, type AppendDecision } from "../log/decide-and-append.ts";

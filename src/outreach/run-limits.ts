@@ -2,7 +2,7 @@ import type { Basis, KnownRecipient, RecipientSource, RunEnd } from "../../event
 import { findPerson } from "../../projections/contact-identity.ts";
 import { isOwnRefusal, type Contacts } from "../../projections/contact.ts";
 import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
-import type { Run, RunState } from "../../projections/run.ts";
+import type { Run, RunState } from "../../projections/current-run.ts";
 
 /**
  * Limits that a caller sets for a run: which recipients, and how many messages at most. An absent member sets no limit.

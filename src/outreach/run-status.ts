@@ -14,7 +14,7 @@ import { countContacted } from "../../projections/runs.ts";
 import { eventAt, STREAMS } from "../log/event-log.ts";
 import { isoTime } from "../platform/clock.ts";
 import { grouped } from "../platform/counts-and-lists.ts";
-import { newestEvents, type PageMoment } from "../projector/page-moments.ts";
+import { newestEvents, type PageMoment } from "../projector/read-as-of.ts";
 import { checkOptOut } from "../template/opt-out.ts";
 import { missingPlaceholders, renderAll } from "../template/template.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";

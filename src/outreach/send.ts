@@ -1,6 +1,6 @@
 import type { RecipientSource } from "../../events/outreach.ts";
 import { findPerson } from "../../projections/contact-identity.ts";
-import type { Run } from "../../projections/run.ts";
+import type { Run } from "../../projections/current-run.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { type AppendDecision, handle } from "../log/decide-and-append.ts";
 import { isSkewed } from "../log/log-clock.ts";

@@ -1,5 +1,5 @@
 import type { Recipient } from "../../events/outreach.ts";
-import { isSameRecipient, type Run } from "../../projections/run.ts";
+import { isSameRecipient, type Run } from "../../projections/current-run.ts";
 import { handle, type AppendDecision } from "../log/decide-and-append.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { STREAMS, type EventMetadata, type NewEvent, type StateContext } from "../log/event-log.ts";

@@ -5,8 +5,8 @@
 const known = new Map<string, string>();
 
 /**
- * Returns the IANA name of a time zone in the runtime's spelling. Undefined if there is no such zone. Offsets such as
- * +02:00 are refused, because they have no daylight saving time.
+ * Returns the IANA name of a time zone in the runtime's spelling. Undefined if there is no such zone, and for an offset
+ * such as +02:00, because an offset has no daylight saving time.
  */
 export function parseTimezone(raw: string): string | undefined {
   const key = raw.toLowerCase();

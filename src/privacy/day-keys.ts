@@ -40,7 +40,7 @@ export function createDayKeys(keys: KeyStore) {
       const today = current.get(purpose);
       return today?.day === toDay(now) ? today.key : undefined;
     },
-    /** Fetches today's key of a purpose, or creates it. */
+    /** Fetches today's encryption key of a purpose from the key store, or creates it there, and caches it. */
     async prepare(purpose: Purpose, now: number): Promise<void> {
       const day = toDay(now);
       const asOf = current;

@@ -98,6 +98,7 @@ export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
       const snapshot = await snapshots.load(name);
       if (snapshot === undefined || snapshot.state === "" || !isPersonal(name)) return snapshot;
       // A state that was folded before the last erasure still holds the erased recipient, so it counts as absent.
+      // A past state takes erasures up to the position `since` into account.
       const since = parsePastName(name)?.since ?? snapshot.position;
       if (since < (await lastForgotten(store))) return undefined;
       await nextTurn();

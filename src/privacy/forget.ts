@@ -148,7 +148,10 @@ export async function findClicks(log: EncryptedLog, address: string, { signal, o
  */
 const CHUNK_EVENTS = 128;
 
-/** Yields each event as it is stored, with its decrypted data. If its key is gone, the data is as erased. */
+/**
+ * Yields each event in its stored form, and its decrypted data. If the key was deleted, the data is that of an erased
+ * event.
+ */
 export async function* openedEvents(
   log: EncryptedLog,
   query: Query,

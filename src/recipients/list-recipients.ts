@@ -21,7 +21,7 @@ import { formatDuration, grouped } from "../platform/counts-and-lists.ts";
 import { createSortedPage, type ListPage, type SortPlace } from "../platform/sorted-page.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { MomentFolding } from "../projector/log-reader.ts";
-import type { PageMoment, ReadMoment } from "../projector/page-moments.ts";
+import type { PageMoment, ReadMoment } from "../projector/read-as-of.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 
 /** Status by which pages filter contacts. A contact that is `suppressed` or `held` has no other status there. */

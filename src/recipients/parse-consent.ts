@@ -183,7 +183,7 @@ function parseWord<Word extends string>(
   };
 }
 
-/** Matches a text that looks like an address. */
+/** Matches a text that begins like a URL. */
 const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/|^https?:/i;
 
 function parseSource(text: string): Parsed {

@@ -1,4 +1,4 @@
-import type { OpenAttempt, Run } from "../../projections/run.ts";
+import type { OpenAttempt, Run } from "../../projections/current-run.ts";
 import { listConfiguredChannels } from "../config/optional-parts.ts";
 import { configurationError } from "../config/configuration-error.ts";
 import { createAnnounce } from "../delivery/suspension.ts";

@@ -12,7 +12,10 @@ const EXPIRED_MS = 15_001;
 /** Duration of the slowest request for tokens, longer than the lease lasts without a renewal. */
 const SLOW_MS = 30_000;
 
-/** Creates one process's queue for the token lease; `leases` overrides methods of the store's leases. */
+/**
+ * Creates the token lease of one process, which runs its work one piece after the other. `leases` overrides methods of
+ * the store's leases.
+ */
 function queueOf(world: AccountHarness, holder: string, leases: Partial<EventStore["leases"]> = {}) {
   const { eventLog } = world;
   const store = { ...eventLog.store, leases: { ...eventLog.store.leases, ...leases } };

@@ -16,7 +16,7 @@ test(`every reported backup is readable in ${HISTORIES} random histories of two 
       throw new Error(`the history of FAULT_SEED=${seed}`, { cause });
     });
   }
-  // Control: each kind of end occurred in more than a quarter as many cases as there are histories.
+  // Shows that the histories try each case: every count in `tally` is above a quarter of the number of histories.
   console.log(tally);
   expect(Math.min(...Object.values(tally))).toBeGreaterThan(HISTORIES / 4);
 });

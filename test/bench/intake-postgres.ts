@@ -21,7 +21,10 @@ interface SharedIntake {
   /** Processor time in the services that received clicks, per click. */
   readonly services: number;
   readonly server: number;
-  /** Part of the database server's time during which other appends wait: that of the appending connections. */
+  /**
+   * Part of `server`: processor time of the connections that append. They append one at a time, so other appends wait
+   * meanwhile.
+   */
   readonly turn: number;
   /**
    * Processor time in a service for each click that another service received: of the whole service, and of its request

@@ -73,8 +73,9 @@ function leastTold(): number {
 }
 
 /**
- * Carries out a command under `/control`: `reset` the counts, `hold` all requests back until `release`, or wait for
- * `reached?clicks=N` on each channel. Answers each command (`told` does nothing else) with the figures.
+ * Carries out a command under `/control`, and answers with the counts and the latency; `told` only answers. `reset`
+ * sets both back, `hold` makes all requests wait until `release`, and `reached?clicks=N` waits for N clicks on each
+ * channel.
  */
 async function control(command: string, parameters: URLSearchParams): Promise<Response> {
   if (command === "reset") {

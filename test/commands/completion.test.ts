@@ -88,7 +88,7 @@ test("completion prints the script of a supported shell, and rejects other shell
   ]) {
     out = "";
     expect(await runCommandLine(["completion", shell], terminal)).toBe(0);
-    // The running program has its own text for --help.
+    // COMMANDS describe --help in the words of the library, the running program in its own.
     expect(out).toBe(scriptOf(COMMANDS).replaceAll("display help for command", "show this help"));
   }
   expect(await runCommandLine(["completion", "powershell"], terminal)).toBe(2);

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import type { RunState } from "../../projections/run.ts";
+import type { RunState } from "../../projections/current-run.ts";
 import { outreach } from "../../src/commands/outreach.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";

@@ -11,7 +11,7 @@ import { ConsoleDocument } from "../../src/console/document.tsx";
 import { askOperation, consolePage, type ConsolePage } from "../../src/console/page-context.ts";
 import { A, PageForm } from "../../src/console/parts/link.tsx";
 import { MomentFolding } from "../../src/projector/log-reader.ts";
-import { createPageMoments } from "../../src/projector/page-moments.ts";
+import { createPageMoments } from "../../src/projector/read-as-of.ts";
 import { listTokens } from "../../src/privacy/tokens.operations.ts";
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { logInMemory } from "../history/log-in-memory.ts";

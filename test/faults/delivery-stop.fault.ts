@@ -74,7 +74,7 @@ test.each(Object.entries(ANSWERS_AFTER_MS))(
         () => Promise.resolve(arrivals.telegram.size),
         (size) => size >= before + wanted,
       );
-      // The caller of a direct send waits while the service stops.
+      // The caller of a direct send waits for its outcome while the service stops.
       const waits = service.post("/api/notify", { message: "m", service: "s", level: "info" }, BEARER).catch(() => {});
       expect(await stop(service)).toBe(0);
       if (service.log().includes("stopped before everything")) cut++;

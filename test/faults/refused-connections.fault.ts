@@ -218,7 +218,7 @@ function createAnswers(service: Running) {
       if (answer.status === 202 && body.id !== undefined) acknowledged.add(body.id);
       return answer;
     },
-    /** Sends all requests at once. */
+    /** Sends all requests at the same time. */
     async ask(requests: readonly OneRequest[]): Promise<void> {
       const asked = requests.map(async (one) => {
         const answer = await count(await service.get(one.path, one.init), one);

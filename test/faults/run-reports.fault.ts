@@ -14,8 +14,8 @@ const KILLS = Number(process.env["FAULT_KILLS"] ?? (isWhole ? 200 : 6));
 const PEOPLE = 60;
 
 /**
- * Maximum time in ms from the trigger of a run to the kill, which comes before, during or after the end of the run and
- * of its report.
+ * Maximum time in ms from the trigger of a run to the kill. The actual time is random, so the kill comes before or
+ * after the end of the run, or while its report is sent.
  */
 const KILL_MS_MAX = 250;
 

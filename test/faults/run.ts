@@ -92,7 +92,7 @@ function faultTestsIn(folder: string): string[] {
   return names.sort().map((name) => join(root, folder, name));
 }
 
-/** Returns the tests of which `bun run test` tries only a part of the cases. Here they run with all cases. */
+/** Returns the tests of which `bun run test` tries only a part of the cases. This program runs them with all cases. */
 function longTests(): string[] {
   const tests = [...new Bun.Glob("test/**/*.test.ts").scanSync(root)].sort().map((file) => join(root, file));
   return tests.filter((file) => readFileSync(file, "utf8").includes("harness/case-count.ts"));

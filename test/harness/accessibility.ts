@@ -49,8 +49,8 @@ const SCHEMES = [
 ] as const;
 
 /**
- * Returns the rules that the page breaks in either color scheme, as {@link violationsOf} returns them. Leaves the page
- * in the light scheme.
+ * Returns the accessibility rules that the page breaks in the dark and in the light color scheme, each with the first
+ * offending element. Leaves the page in the light scheme.
  */
 export async function violationsInSchemes(page: Page) {
   const found: (readonly [scheme: string, rule: string, element: string | undefined])[] = [];

@@ -18,7 +18,10 @@ const PEOPLE = 12;
 /** Returns the operator's notifications on the chat channel. */
 const told = ({ sandbox }: Installation): string[] => sandbox.slack.messages.kept.map(({ text }) => text);
 
-/** Starts a run and revokes the app at X after `sent` more messages; callers then ask for a token at the same time. */
+/**
+ * Starts a run, and revokes the app at X after the run's first `sent` messages. Then makes ten requests at the same
+ * time that need a token.
+ */
 async function revokeInRun(world: Installation, service: Running, sent: number): Promise<unknown> {
   const { x } = world.sandbox;
   const wanted = x.accepted.size + sent;

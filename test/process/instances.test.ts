@@ -107,7 +107,7 @@ test("while PostgreSQL is down instances refuse writes, answer reads, and recove
   const refused = await click(two);
   expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
   for (const { get } of services) {
-    // The instance checks the log once a second.
+    // The instance checks once a second if the log can be reached.
     await until(
       async () => ((await (await get("/readyz")).json()) as { checks: Record<string, boolean> }).checks,
       (checks) => checks["running"] === true && !checks["log_writable"] && !checks["projections_caught_up"],

@@ -58,7 +58,7 @@ async function giveUpMany(eventLog: EventLog): Promise<void> {
   }
 }
 
-/** Leaves a message in doubt. Returns its id. */
+/** Records a message and that its delivery is in doubt. Returns the id of the message. */
 async function doubtOne(eventLog: EventLog): Promise<string> {
   const message: NewEvent = { type: "MessageRequested", data: { text: "perhaps" } };
   const { first: source, ids } = await eventLog.append(STREAMS.requests, [message], {});

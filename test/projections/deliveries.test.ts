@@ -141,7 +141,7 @@ describe("a settled dispatch", () => {
     delivered(log, a, { lowWatermark: b });
     expect(given(log).chat.lanes.clicks.low_watermark).toBe(b);
     const last = delivered(log, b, { lowWatermark: a });
-    // Nothing is pending, so the low watermark moves past the outcome itself.
+    // No dispatch is pending, so the low watermark moves past the position of the last outcome.
     expect(given(log).chat.lanes.clicks.low_watermark).toBe(last + 1);
   });
 

@@ -118,7 +118,10 @@ test("a closed vault refuses a read as closed", async () => {
   expect(vault.get("tokens")).rejects.toMatchObject({ code: "closed" });
 });
 
-/** Number of protocol messages of a change and a claim on a new connection, of which each is cut once in either way. */
+/**
+ * Number of protocol messages of a change and a claim of secrets on a new connection. The test cuts the connection at
+ * each message twice: once before the message passes, and once after.
+ */
 const MESSAGES = 66;
 
 test("a cut connection never loses a confirmed change or applies a refused one", async () => {

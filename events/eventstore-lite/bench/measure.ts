@@ -12,7 +12,7 @@ export interface Row {
   readonly unit: string;
   /** Median of this package's results, one per round. */
   readonly ours: number;
-  /** Median of the results of the limit, one per round. */
+  /** Median of the results that ours are compared with, one per round: those of a limit or of a peer. */
   readonly limit: number;
   /**
    * Median of the ratios of `ours` to `limit` in each round, because a change of the machine's speed affects both

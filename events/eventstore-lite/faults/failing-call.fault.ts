@@ -87,8 +87,8 @@ async function failEach(
 }
 
 /**
- * Expects one of three outcomes of a failed call: the log was refused with a reason at opening; an append was in doubt,
- * and nothing was acknowledged after it; or the program was unharmed.
+ * Expects one of three outcomes of a failed system call: the log was refused with a reason at opening; an append was in
+ * doubt, and nothing was acknowledged after it; or the program was unharmed.
  */
 function expectFailStop({ ledger, words }: Injected): void {
   if (isRefused(words)) return;

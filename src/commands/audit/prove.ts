@@ -3,7 +3,7 @@ import { parsePublicKey, parseVerifierKey } from "eventstore-lite/proof";
 import { requireEvent } from "../../history/find-event.ts";
 import { EXPORT_FORMATS } from "../../log/export-formats.ts";
 import { shownBy } from "../../log/export-formats/format.ts";
-import { openEventProof, proveConsistency } from "../../log/open-proof.ts";
+import { openEventProof, proveConsistency } from "../../log/verify-proof.ts";
 import { proveEvent } from "../../log/signed-heads.ts";
 import { hideCodes } from "../../networks/hide-personal-codes.ts";
 import { isoTime, systemClock } from "../../platform/clock.ts";

@@ -1,4 +1,4 @@
-import { run as runProjection, type RunState } from "../../../projections/run.ts";
+import { run as runProjection, type RunState } from "../../../projections/current-run.ts";
 import { foldTo } from "../../projector/fold-to.ts";
 import { toEventJson } from "../../history/event-json.ts";
 import { Command, type MakeCommand } from "../shared/command.ts";

@@ -135,8 +135,8 @@ async function openReader(terminal: Terminal) {
 }
 
 /**
- * Returns the context of an operation that needs no log. A read of a state rejects with the fault that opening the log
- * had.
+ * Returns the context of an operation that can do without the log, after the log could not be opened. A read of a state
+ * rejects with the reason for that.
  */
 function readNoLog(terminal: Terminal, fault: unknown): Awaited<ReturnType<typeof openReader>> {
   const at = () => Promise.reject(fault);

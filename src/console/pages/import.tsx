@@ -86,7 +86,9 @@ export function importReportPage(report: ImportReport): ConsolePage {
       return (
         <ReportPage view={view} title="Import" sentences={sentences} report={report}>
           <Duplicates {...report} />
-          <A href="/people">All people</A>
+          <p>
+            <A href="/people">All people</A>
+          </p>
         </ReportPage>
       );
     },
@@ -106,7 +108,9 @@ export function suppressionsReportPage(report: SuppressionsReport): ConsolePage 
     reads: ["account"],
     render: (view) => (
       <ReportPage view={view} title="Import of suppressions" sentences={[sentence]} report={report}>
-        <A href="/people?status=suppressed">Suppressed people</A>
+        <p>
+          <A href="/people?status=suppressed">Suppressed people</A>
+        </p>
       </ReportPage>
     ),
   });

@@ -119,7 +119,7 @@ const UNUSUAL_ENDS: Partial<Record<DataOf<"RunFinished">["reason"], string>> = {
   fault: "an internal error",
 };
 
-/** Counts of a run. `contacted`: those contacted earlier, apart from `skipped`; undefined if `skipped` includes them. */
+/** Counts of a run. `contacted`: recipients contacted earlier; undefined if `skipped` counts them too. */
 export interface ReportedCounts extends RunCounts {
   readonly contacted?: number;
 }

@@ -87,7 +87,7 @@ const SLOT_WAITING_MAX = 8;
 interface SlotWait {
   /** Maximum time to wait for the slot, in ms. */
   readonly ms: number;
-  /** Signal that ends the wait. */
+  /** Signal that ends the wait for the slot. */
   readonly signal: AbortSignal;
 }
 

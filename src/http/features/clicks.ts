@@ -11,7 +11,7 @@ import { isBot } from "../../delivery/is-bot.ts";
 import { STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { isTracked } from "../../links/conversion-attribution.ts";
 import { toRedirectUrl } from "../../links/redirect-url.ts";
-import { findOwnLink, isLinkHost, listPersonalCodes } from "../../links/own-links.ts";
+import { findOwnLink, isLinkHost, listPersonalCodes } from "../../links/personal-links.ts";
 import { findVisitorIds, type GivenIds, keepVisitorIds, VISITOR_ID_CHARS_MAX } from "../../links/visitor-ids.ts";
 import { canonicalAddress } from "../../platform/ip-address.ts";
 import { errorFields } from "../../platform/logger.ts";

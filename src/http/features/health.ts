@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { CHANNELS } from "../../../events/channel-names.ts";
 import { RunPaused } from "../../../events/outreach.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
-import type { RunState } from "../../../projections/run.ts";
+import type { RunState } from "../../../projections/current-run.ts";
 import { classifyError } from "../../log/error-kind.ts";
 import { fingerprintLog } from "../../log/log-fingerprint.ts";
 import { METRICS_TYPE } from "../../metrics/metrics.ts";

@@ -58,7 +58,7 @@ const result = named(
 );
 export type TestResult = Static<typeof result>;
 
-/** Schema of the results by channel; `webhook-NAME` stands for a webhook with a name. */
+/** Schema of the results by channel. The channel of a named webhook is `webhook-NAME`. */
 const results = Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, Type.Optional(result)])), {
   additionalProperties: result,
 });

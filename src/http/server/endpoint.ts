@@ -32,7 +32,10 @@ export interface PathAndQuery {
   readonly query?: Readonly<Record<string, string>>;
 }
 
-/** Declaration of an endpoint, without its body and responses. Admission and the OpenAPI document follow from it. */
+/**
+ * Declaration of an endpoint, without its body and responses. It decides which callers are admitted, and the OpenAPI
+ * document is made from it.
+ */
 export interface Declaration extends PathAndQuery {
   /** Name of the endpoint's method in generated clients. */
   readonly id: string;

@@ -178,8 +178,8 @@ export function readAnswers(fields: Fields): object {
 }
 
 /**
- * Reads the form of a campaign: the lists have one entry on each line, and an emptied topic or gap removes it. Browsers
- * send each line break of a message as CR LF; the operator typed one.
+ * Reads the form of a campaign. The lists have one entry on each line, and an emptied topic or gap between messages
+ * removes that setting. Browsers send each line break of a text as CR LF, which becomes LF again.
  */
 export function readCampaignFields(fields: Fields): object {
   const toNumber = (digits: string) => (/^\d+$/.test(digits) ? Number(digits) : digits);

@@ -59,8 +59,8 @@ interface Scoped {
 export type Idempotency = ReturnType<typeof createIdempotency>;
 
 /**
- * Makes POST requests with an `Idempotency-Key` safe to repeat at any instance. A response is kept for two days, the
- * key for ever. After `stopping` aborts, no request waits for another instance.
+ * Makes POST requests with an `Idempotency-Key` safe to repeat at any instance. A response is kept for two days; later
+ * repeats are refused. After `stopping` aborts, no request waits for another instance with the same key.
  */
 export function createIdempotency(context: LogContext, stopping: AbortSignal) {
   const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();

@@ -91,8 +91,8 @@ function blameBearer(fault: unknown): unknown {
 }
 
 /**
- * Returns the types of event that the app is subscribed to on X for this user, and those that need no user. Reads 1,000
- * subscriptions of 1,500 at most: a type that is missing is subscribed to again, which X answers as a duplicate.
+ * Returns the types of event that the app is subscribed to on X for this user, and those that need no user. X allows
+ * 1,500 subscriptions; only 1,000 are read. Subscribing again to an unread one does no harm: X answers as a duplicate.
  */
 async function listSubscriptions(options: ActivityOptions, userId: string): Promise<ReadonlySet<string>> {
   const list = { path: "/2/activity/subscriptions", query: { max_results: "1000" } };

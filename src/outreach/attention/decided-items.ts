@@ -4,7 +4,7 @@ import { msOf } from "../../../projections/time.ts";
 import { readBacklog } from "../../delivery/backlog.ts";
 import { mention, say, type Sentence } from "../../history/sentences/sentence.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
-import { newestEvents, type PageMoment } from "../../projector/page-moments.ts";
+import { newestEvents, type PageMoment } from "../../projector/read-as-of.ts";
 
 /** Types of events that record an operator's decision, such as to retry a dispatch or to sign in. */
 const DECISIONS: readonly EventType[] = [

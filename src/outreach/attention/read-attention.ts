@@ -1,13 +1,13 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { LetterStatus } from "../../../projections/dead-letters.ts";
-import type { OpenAttempt } from "../../../projections/run.ts";
+import type { OpenAttempt } from "../../../projections/current-run.ts";
 import { msOf } from "../../../projections/time.ts";
 import { readBacklog, readUndelivered, type ChannelBacklog, type UndeliveredGroup } from "../../delivery/backlog.ts";
 import type { Severity } from "../../history/news-kinds.ts";
 import { capitalize } from "../../history/event-sentences.ts";
 import { mention, other, quote, say, type Sentence } from "../../history/sentences/sentence.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
-import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/page-moments.ts";
+import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/read-as-of.ts";
 import { readDecided } from "./decided-items.ts";
 
 const SEVERITIES: readonly Severity[] = ["critical", "error", "warning"];

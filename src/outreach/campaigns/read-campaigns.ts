@@ -7,7 +7,7 @@ import { toRecipient } from "../../../projections/contact.ts";
 import { countCampaigns } from "../../../projections/stats.ts";
 import { answerResults, type ResultsReader } from "../../history/results.operations.ts";
 import { describeAudience } from "../../history/sentences/campaign.ts";
-import type { PageMoment } from "../../projector/page-moments.ts";
+import type { PageMoment } from "../../projector/read-as-of.ts";
 import { toCampaignJson, type CampaignJson } from "./campaign-json.ts";
 import type { CampaignConfig } from "./change-campaign.ts";
 import { countAudience } from "./count-audience.ts";

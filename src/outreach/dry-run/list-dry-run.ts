@@ -1,5 +1,5 @@
 import type { KnownRecipient, Recipient, SkipReason, Usage } from "../../../events/outreach.ts";
-import { isRequested, type RunState } from "../../../projections/run.ts";
+import { isRequested, type RunState } from "../../../projections/current-run.ts";
 import { record } from "../../log/decide-and-append.ts";
 import { STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -46,8 +46,9 @@ export async function recordListed(run: RunContext, found: DryRun, names: Readon
 }
 
 /**
- * Makes the events that list a dry run's recipients: those it would skip, without those already contacted, then those
- * it would write to. `names`: names that only the network knows, by the recipient's id.
+ * Makes the events that list recipients of a dry run: first some who would be skipped, then all who would get a
+ * message. Recipients contacted earlier are left out unless requested. `names`: names that only the network knows, by
+ * id.
  */
 function listRecipients(
   current: RunState | null,

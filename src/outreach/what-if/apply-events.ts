@@ -3,7 +3,7 @@ import type { RecipientSource, RunEnd } from "../../../events/outreach.ts";
 import { isTriedLast } from "../../../projections/contact-campaigns.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import { msOf } from "../../../projections/time.ts";
-import { isRequested } from "../../../projections/run.ts";
+import { isRequested } from "../../../projections/current-run.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { decideStart } from "../decide.ts";
 import type { RunSelection } from "../run-limits.ts";

@@ -14,8 +14,8 @@ export interface ComparedCount {
 }
 
 /**
- * A compared count. `unknown`: the part that the log cannot tell, such as invented messages that the network might have
- * refused.
+ * A count under the log's rules and under the other rules. `unknown`: the part that the log cannot tell, such as
+ * messages that only the other rules would send, and that the network might have refused.
  */
 interface ComparedInPart extends ComparedCount {
   unknown: number;

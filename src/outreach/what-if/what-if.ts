@@ -4,7 +4,7 @@ import { campaigns } from "../../../projections/campaigns.ts";
 import { contacts } from "../../../projections/contacts.ts";
 import { links } from "../../../projections/links.ts";
 import { quota } from "../../../projections/quota.ts";
-import { run } from "../../../projections/run.ts";
+import { run } from "../../../projections/current-run.ts";
 import { msOf } from "../../../projections/time.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { createClickCounter, type BotRule } from "./count-clicks.ts";

@@ -121,8 +121,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Finds the line on which each entry of a JSON text begins, or why it must not be parsed: each bracket takes a hundred
- * bytes of memory, so a file of brackets would use it up. The parser finds all other faults.
+ * Finds the line on which each entry of a JSON list begins, or the reason not to parse the text. The parser takes a
+ * hundred bytes of memory for each bracket, so a file of brackets would use up the memory.
  */
 function scan(text: string): { readonly lines: readonly number[] } | { readonly fault: string } {
   const listDepth = text.trimStart().startsWith("[") ? 1 : 2;

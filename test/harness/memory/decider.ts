@@ -5,7 +5,7 @@ import { links } from "../../../projections/links.ts";
 import { contacts } from "../../../projections/contacts.ts";
 import { fold } from "../../../projections/projection.ts";
 import { quota } from "../../../projections/quota.ts";
-import { run } from "../../../projections/run.ts";
+import { run } from "../../../projections/current-run.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import type { OutreachState } from "../../../src/outreach/decide.ts";
 import { testLog } from "./events.ts";

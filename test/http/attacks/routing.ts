@@ -101,7 +101,8 @@ export const routing: readonly Attack[] = [
       ];
       const wrong: string[] = [];
       const statuses: number[] = [];
-      // A short host makes some routers read the path from its third letter on.
+      // Some routers look for the path only after the first 11 characters of the URL. With a host of one letter, they
+      // read `/aa/social/stats` as `/social/stats`; the service must refuse the host.
       for (const path of ["/social/stats", "/aa/social/stats", "http://127.0.0.1/social/stats"]) {
         for (const headers of lists) {
           const { status } = await target.ask({ path, headers: [...headers, token] });

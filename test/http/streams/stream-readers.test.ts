@@ -132,6 +132,8 @@ test("streams are limited per caller, or per address without configured tokens",
   );
   for (const asked of [{ token: TOKEN }, { headers }]) {
     const refused = await ask(harness.app, "/events", asked);
+    // Without this, the test would read a stream that never ends.
+    expect(refused.status).toBe(429);
     expect([refused.headers.get("retry-after"), await problemIn(refused)]).toEqual(["5", "429 too-many-streams"]);
   }
   load.openStream("another")();

@@ -9,7 +9,7 @@ import { loadConfig } from "../../../src/config/config.ts";
 
 const config = loadConfig({ CONTACT_GAP_DAYS: "20", LINK_BASE: "https://go.example" }, () => "");
 
-/** States with a chain of campaigns: `one` after `spring`, `two` after `one`. */
+/** States with a chain of campaigns: `one` follows up `spring`, and `two` follows up `one`. */
 function states() {
   const state = campaigns.initial();
   const chain: readonly (readonly [string, Audience])[] = [

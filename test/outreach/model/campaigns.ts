@@ -40,8 +40,8 @@ export function createCampaigns(): NewEvent[] {
 }
 
 /**
- * Returns the campaign of a message: its text begins with the campaign's name and a colon. Any other text is of
- * `default`.
+ * Returns the campaign of a message. In the model, the text of a campaign begins with the campaign's name and a colon;
+ * any other text is of `default`.
  */
 export function campaignOfText(text: string): string {
   return Object.keys(CAMPAIGNS).find((name) => text.startsWith(`${name}:`)) ?? "default";

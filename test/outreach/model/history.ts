@@ -25,8 +25,8 @@ const DAY_MS_MAX = 25 * HOUR_MS;
 const LOOKED_FOR_MS = 25 * 24 * HOUR_MS;
 
 /**
- * fast-check property: in any order of commands the rules hold, and in the end the log agrees with the messages that
- * the network accepted. `inspect` gets the end state of each history.
+ * fast-check property: in any order of commands no check of the model fails, and in the end the log agrees with the
+ * messages that the network accepted. `inspect` gets the end state of each history.
  */
 export function histories(
   logs: Logs,

@@ -47,7 +47,7 @@ export interface Instance {
   look(): Promise<void>;
   /** Sends a heartbeat. */
   beat(): Promise<void>;
-  /** Simulates that an operator asks this process to stop the run in progress, whichever process makes it. */
+  /** Simulates that an operator asks this process to stop the run in progress, which another process may be making. */
   requestStop(metadata: EventMetadata): Promise<unknown>;
   /** Simulates that a person opens the page that a message to them links, and opts out. True once it is answered. */
   pressOptOut(id: string, metadata: EventMetadata): Promise<boolean>;

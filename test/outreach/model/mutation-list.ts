@@ -444,7 +444,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one("a run sends one message beyond its limit", LIMITS, "run.limit - run.places", "run.limit + 1 - run.places"),
   one("a limit counts only what was surely sent", LIMITS, "run.limit - run.places", "run.limit - run.sent"),
-  one("a limit counts what was not sent", "projections/run.ts", "if (frees_quota) current.places--;", ""),
+  one("a limit counts what was not sent", "projections/current-run.ts", "if (frees_quota) current.places--;", ""),
   one("failures end no run", LIMITS, "return stopAfterFailures !== undefined && tries", "return false && tries"),
   one(
     "what was never asked for counts as a failure",

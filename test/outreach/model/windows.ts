@@ -108,7 +108,7 @@ interface Opening {
   readonly zones: ReadonlySet<string>;
 }
 
-/** Checks that `until` is the time when the sending window next opens in a zone where it was closed. */
+/** Checks that `until` is the time when the sending window next opens in one of the zones where it was closed. */
 export function checkOpening(house: House, { time, position, until, zones }: Opening): void {
   const { window } = house.setting;
   const about = { time, position, until };

@@ -2,7 +2,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { BatchAnswer } from "./batch.ts";
 import type { Database } from "./database.ts";
 
-/** Time after which a connection that has not told how a batch ended is dropped, and another one asked. */
+/**
+ * Time in ms after which a connection that does not answer how a batch ended is dropped. The next attempt asks over
+ * another connection.
+ */
 const RESOLVE_MS_MAX = 1_000;
 /** Pause between two attempts to find out how a batch ended. */
 const RESOLVE_PAUSE_MS = 50;

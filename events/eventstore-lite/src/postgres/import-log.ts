@@ -147,7 +147,8 @@ async function requireUnused(sql: TransactionSql, schema: string): Promise<void>
 }
 
 async function rename(sql: TransactionSql, partial: string, schema: string): Promise<void> {
-  // Keeps other processes from appending to the replaced log between the check and the end of this transaction.
+  // Locks the log that is replaced, if there is one, so that no other process appends to it between the check and the
+  // end of this transaction.
   const [turn] = await sql`SELECT to_regclass(${`${quoted(schema)}.turn`}) AS name`;
   if (turn!["name"] !== null) await sql`LOCK ${sql(schema)}.turn`;
   await requireUnused(sql, schema);

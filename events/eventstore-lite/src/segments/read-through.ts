@@ -172,7 +172,8 @@ export function createArchiveReader(catalogue: Catalogue, table: ArchiveTable, o
 }
 
 /**
- * Takes up to `limit` rows that match the query from one segment, from the first position of a range to the last one.
+ * Takes up to `limit` rows that match the query from one segment, from the position `first` to `last`, both included.
+ * `first` is the greater one if the log is read backwards.
  */
 type TakeRows<Row> = (segment: OpenSegment, range: readonly [first: number, last: number], limit: number) => Row[];
 

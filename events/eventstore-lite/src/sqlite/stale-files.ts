@@ -34,8 +34,8 @@ export function refuseStaleFiles(file: string): () => void {
 }
 
 /**
- * True if the file has a write-ahead log that its header does not allow. Copies made by `backup` have never had one,
- * and SQLite makes none before the header says so.
+ * True if a write-ahead log lies next to the file although the header says that the file uses none. The write-ahead log
+ * is then that of another database, because SQLite changes the header before it makes one.
  */
 function hasForeignWal(file: string): boolean {
   const wal = `${file}-wal`;

@@ -70,7 +70,7 @@ test("a head is cosigned, from the size that the witness knows", async () => {
   expect(cosignedAt(parseNote(first.note), cosigner)).toBe(NOW_MS / 1_000);
   await append(4);
   expect(await request(await sign(), 1)).toMatchObject({ result: "cosigned" });
-  // The second head took two requests: the witness first said which size it knew.
+  // The second head took two requests: the witness refused the first, and named the tree size that it knew.
   expect(asked).toEqual(Array.from({ length: 3 }, () => "https://witness.example/add-checkpoint"));
 });
 

@@ -11,7 +11,10 @@ export function newSums(): Sums {
 /** Mask of the lower 24 bits of a number, so that no product or sum exceeds SQLite's integers for any stored value. */
 const MASK = 0xff_ff_ff;
 
-/** Factor by which a stream and a version become one number: its place. */
+/**
+ * Factor by which the number of a stream and a version become one number, for the checksum of the index by stream and
+ * version.
+ */
 const STREAM_FACTOR = 1_021;
 
 /** SQL that sums the same as {@link addTo} over the events e, for the index by type. */

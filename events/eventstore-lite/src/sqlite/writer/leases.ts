@@ -22,7 +22,7 @@ export function isRunning({ expires_at, ttl }: LeaseRow, nowMs: number): boolean
   return leftMs > 0 && leftMs <= ttl * LEFT_MAX_TTLS;
 }
 
-/** The leases table; every function runs inside a transaction. */
+/** The leases table. The caller calls each function inside a transaction. */
 export interface LeaseTable {
   acquire(request: Acquire): Lease | undefined;
   release(name: string, token: number): void;

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { run } from "../../projections/run.ts";
+import { run } from "../../projections/current-run.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { given } from "../harness/memory/events.ts";
 
