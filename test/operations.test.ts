@@ -8,7 +8,7 @@ import { createEventLog, STREAMS, type NewEvent } from "../src/log/event-log.ts"
 import { isOperationWord, loadOperations } from "../src/operations.ts";
 import { makeId } from "../src/platform/clock.ts";
 import { isReading, type AnyOperation } from "../src/platform/operation.ts";
-import { withLog } from "./harness/capture-command.ts";
+import { captureCommandLine, withLog } from "./harness/capture-command.ts";
 import { outcomeOf } from "./harness/memory/outcomes.ts";
 import { authorize, BEARER, openInstallation, type Installation, type Running } from "./harness/process.ts";
 import { onRuntime } from "./harness/runtime.ts";
@@ -580,6 +580,9 @@ async function appendFailedAndHeld(): Promise<void> {
   await withLog(world.env, (log) => createEventLog(log, makeId).append(STREAMS.outreach, events, {}));
 }
 
+/** Runs a command line beside the service, in the test's process. */
+const runHere = (...words: string[]) => captureCommandLine(words, world.env);
+
 /** The path of the endpoint with this id. */
 function pathOf(id: string): string {
   const endpoint = describeEndpoints().find((one) => one.id === id);
@@ -608,7 +611,7 @@ function asWords({ name, positional = [], confirm }: AnyOperation, input: Record
 
 /** The callers of all events except those that the service records itself. */
 async function readCallers(): Promise<readonly (string | undefined)[]> {
-  const log = (await world.command("audit", "export")).out.trim().split("\n");
+  const log = (await runHere("audit", "export")).out.trim().split("\n");
   const callers = log.map((line) => (JSON.parse(line) as { meta: { caller?: string } }).meta.caller);
   return callers.filter((caller) => caller === "tester" || caller === "command-line");
 }
@@ -651,7 +654,7 @@ describe.each(READING)("$name", (described) => {
     "answers %j alike over HTTP, on the command line and to an assistant",
     async (input, expected) => {
       const response = await overHttp(described, input);
-      const command = await world.command(...asWords(described, input), "--json");
+      const command = await runHere(...asWords(described, input), "--json");
       const tool = await askAssistant(name, asJson(input));
       if (typeof expected === "string") {
         const { errors = [] } = (await response.json()) as { errors?: { message: string }[] };
@@ -677,7 +680,7 @@ describe.each(READING)("$name", (described) => {
   );
 
   test("prints a text that is not JSON", async () => {
-    const { code, out } = await world.command(...asWords(described, anyInput(name)));
+    const { code, out } = await runHere(...asWords(described, anyInput(name)));
     const text = "as_of" in described.output ? /\(.*as of position \d+, .*\)\n$/ : /^[^{].*\n$/s;
     expect([code, out]).toEqual([0, expect.stringMatching(text)]);
   });
@@ -696,7 +699,7 @@ test.each(READING.filter(({ list }) => list !== undefined))(
     }
     const rows = pages.flatMap((page) => page[list] as unknown[]);
     expect(rows.length).toBeGreaterThan(1);
-    const { out } = await world.command(...asWords(described, anyInput(name)), "--json");
+    const { out } = await runHere(...asWords(described, anyInput(name)), "--json");
     expect(out).toBe(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
   },
 );
@@ -713,7 +716,7 @@ describe.each(WRITING)("$name", (described) => {
     expect(response.status).toBe(["outreach stop", "report"].includes(described.name) ? 202 : 200);
     expect(answered).toEqual(answer);
     await prepare?.();
-    const command = await world.command(...asWords(described, typed), "--json");
+    const command = await runHere(...asWords(described, typed), "--json");
     expect([command.code, command.err]).toEqual([0, ""]);
     const printed = JSON.parse(command.out) as object;
     expect(printed).toEqual(answer);
@@ -724,7 +727,7 @@ describe.each(WRITING)("$name", (described) => {
   test("requires --yes without a terminal if it cannot be undone", async () => {
     if (described.confirm === undefined) return;
     const words = asWords(described, sent).filter((word) => word !== "--yes");
-    const { code, err } = await world.command(...words);
+    const { code, err } = await runHere(...words);
     expect([code, err]).toEqual([
       2,
       expect.stringContaining(`${described.name} asks for confirmation: add --yes, or run it on a terminal`),
@@ -735,7 +738,7 @@ describe.each(WRITING)("$name", (described) => {
 test.each(UNFIT)("%s refuses %j on every surface", async (name, input) => {
   const described = OPERATIONS.find((one) => one.name === name)!;
   expect((await overHttp(described, input)).status).toBe(422);
-  expect((await world.command(...asWords(described, input))).code).toBe(2);
+  expect((await runHere(...asWords(described, input))).code).toBe(2);
   if (isReading(described)) expect((await askAssistant(name, asJson(input))).isError).toBe(true);
 });
 
@@ -746,7 +749,7 @@ test.each(REFUSED)("%s refuses %j with the same sentence on every surface", asyn
   const response = await overHttp(described, input);
   const problem = { type: `urn:reachlog:problem:${slug}`, detail: sentence };
   expect([response.status, await response.json()]).toMatchObject([STATUS[declared.kind], problem]);
-  const command = await world.command(...asWords(described, input), "--json");
+  const command = await runHere(...asWords(described, input), "--json");
   expect([command.code, command.out, command.err]).toEqual([1, "", `${sentence}\n`]);
   if (isReading(described)) expect(await askAssistant(name, asJson(input))).toEqual({ text: sentence, isError: true });
 });

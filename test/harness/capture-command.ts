@@ -1,6 +1,7 @@
 import { loadConfig } from "../../src/config/config.ts";
 import { openLog, type OpenedLog, type OpenLogOptions } from "../../src/privacy/open-log.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
+import { runCommandLine } from "../../src/commands/shared/root-command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 
 /** Test terminal that discards a command's output. */
@@ -17,10 +18,22 @@ export interface Captured {
 export async function capture(
   command: MakeCommand,
   args: readonly string[],
+  given: Pick<Terminal, "env"> & Partial<Terminal>,
+): Promise<Captured> {
+  return captured((terminal) => runCommand(command, args, terminal), given);
+}
+
+/** Runs a whole command line in this process, without the start of a process for each. */
+export async function captureCommandLine(words: readonly string[], env: Terminal["env"]): Promise<Captured> {
+  return captured((terminal) => runCommandLine(words, terminal), { env });
+}
+
+async function captured(
+  run: (terminal: Terminal) => Promise<number>,
   { signal = new AbortController().signal, interactive = false, ...given }: Pick<Terminal, "env"> & Partial<Terminal>,
 ): Promise<Captured> {
   let [out, err] = ["", ""];
-  const code = await runCommand(command, args, {
+  const code = await run({
     out: (text) => void (out += text),
     err: (text) => void (err += text),
     interactive,
