@@ -29,7 +29,6 @@ import {
   MomentFolding,
   toMomentJson,
   type LogReader,
-  type StatesAt,
 } from "../projector/log-reader.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
@@ -120,7 +119,7 @@ async function findPeopleAt(reader: LogReader, asOf: string | undefined) {
   const rewindable = await findRewindable(reader, asOf);
   const found = rewindable?.found ?? (await reader.at(asOf, "contacts"));
   const then = rewindable && peopleAt(rewindable.now, found.position);
-  return { found, people: (): People => then ?? (found as StatesAt<"contacts">).states.contacts.people };
+  return { found, people: (): People => then ?? found.states.contacts.people };
 }
 
 /** Finds the recipient that an operator named, as they were at a moment. */

@@ -78,7 +78,7 @@ function Cancel(): VNode {
 type PreviewProps = { readonly preview: Preview };
 
 function PreviewedFile({ preview }: PreviewProps): VNode {
-  const { kept, rows, delimiter, fault, added, updated, unchanged, without_consent: without } = preview;
+  const { kept, fault, added, updated, unchanged, without_consent: without } = preview;
   const usable = added + updated + unchanged;
   const unproved =
     preview.without_evidence === 0 ? "" : `, ${grouped(preview.without_evidence)} without its date or source`;
@@ -89,18 +89,9 @@ function PreviewedFile({ preview }: PreviewProps): VNode {
     ["No consent", without, "warn"],
     ["Refused", preview.refused, "bad"],
   ] as const;
-  const separator = delimiter === undefined ? "" : `, separated by ${delimiter === "\t" ? "tabs" : `“${delimiter}”`}`;
   return (
     <>
-      <header>
-        <h2 id="import-title">
-          Import <bdi class="breakable">{kept.kept_name}</bdi>
-        </h2>
-        <p class="quiet">
-          {countInWords(rows, "row", "rows")}
-          {separator}. Nothing is imported yet.
-        </p>
-      </header>
+      <PreviewHead preview={preview} />
       {kept.kept === undefined ? (
         <div>
           <p class="quiet" id="import-again">
@@ -146,6 +137,21 @@ function PreviewedFile({ preview }: PreviewProps): VNode {
         {usable === 0 ? null : <button class="primary">Import {countInWords(usable, "person", "people")}</button>}
       </footer>
     </>
+  );
+}
+
+function PreviewHead({ preview: { kept, rows, delimiter } }: PreviewProps): VNode {
+  const separator = delimiter === undefined ? "" : `, separated by ${delimiter === "\t" ? "tabs" : `“${delimiter}”`}`;
+  return (
+    <header>
+      <h2 id="import-title">
+        Import <bdi class="breakable">{kept.kept_name}</bdi>
+      </h2>
+      <p class="quiet">
+        {countInWords(rows, "row", "rows")}
+        {separator}. Nothing is imported yet.
+      </p>
+    </header>
   );
 }
 

@@ -61,43 +61,8 @@ export function RecipientActions({ contact, back }: RecipientActionsProps): VNod
           }
         />
       )}
-      {retries.map(({ campaign, isDefault }) => (
-        <RecipientAction
-          {...form}
-          fields={{ ...form.fields, campaign }}
-          label={isDefault ? "Retry" : `Retry ${campaign}`}
-          verb="Retry"
-          action="/console/recipients/retry"
-          says={
-            <>
-              The message{isDefault ? null : <> of {<bdi>{campaign}</bdi>}</>} to {label} failed. The next run
-              {isDefault ? null : <> of {<bdi>{campaign}</bdi>}</>} tries once more, unless something speaks against it.
-            </>
-          }
-        />
-      ))}
-      <RecipientAction
-        {...form}
-        fields={{ ...form.fields, name }}
-        label="Forget"
-        isDangerous
-        action="/console/recipients/forget"
-        says={
-          <>
-            Erases all personal data of {label} in the log: it can never be read again, and they never get a message
-            again. This cannot be undone. Data at X, in chats, at Meta and in backups of the key file is not erased.
-            Stored answers are erased too, for each day on which a request named them.
-          </>
-        }
-        end=" for ever"
-      >
-        <Select label="Ground" name="ground" values={GROUNDS} none="not stated" />
-        <Select label="Requested by" name="requested_by" values={REQUESTERS} none="not stated" />
-        <label>
-          Type {label} to confirm{" "}
-          <input name="confirm" required pattern={RegExp.escape(name)} title={name} autocomplete="off" />
-        </label>
-      </RecipientAction>
+      <Retries form={form} retries={retries} />
+      <Forget form={form} recipient={name} />
       <ConfirmedAction
         {...form}
         label="Record consent"
@@ -113,6 +78,69 @@ export function RecipientActions({ contact, back }: RecipientActionsProps): VNod
         Forget: no message again, and their data is erased.
       </p>
     </section>
+  );
+}
+
+interface ActionForm {
+  readonly back: string;
+  /** Shown name of the recipient. */
+  readonly name: VNode;
+  readonly fields: { readonly recipient: string };
+}
+
+type RetriesProps = { readonly form: ActionForm } & Pick<ShownContact, "retries">;
+
+/** An action for each campaign whose message to the recipient failed. */
+function Retries({ form, retries }: RetriesProps): VNode {
+  const label = form.name;
+  return (
+    <>
+      {retries.map(({ campaign, isDefault }) => (
+        <RecipientAction
+          {...form}
+          fields={{ ...form.fields, campaign }}
+          label={isDefault ? "Retry" : `Retry ${campaign}`}
+          verb="Retry"
+          action="/console/recipients/retry"
+          says={
+            <>
+              The message{isDefault ? null : <> of {<bdi>{campaign}</bdi>}</>} to {label} failed. The next run
+              {isDefault ? null : <> of {<bdi>{campaign}</bdi>}</>} tries once more, unless something speaks against it.
+            </>
+          }
+        />
+      ))}
+    </>
+  );
+}
+
+type ForgetProps = { readonly form: ActionForm; readonly recipient: string };
+
+function Forget({ form, recipient: name }: ForgetProps): VNode {
+  const label = form.name;
+  return (
+    <RecipientAction
+      {...form}
+      fields={{ ...form.fields, name }}
+      label="Forget"
+      isDangerous
+      action="/console/recipients/forget"
+      says={
+        <>
+          Erases all personal data of {label} in the log: it can never be read again, and they never get a message
+          again. This cannot be undone. Data at X, in chats, at Meta and in backups of the key file is not erased.
+          Stored answers are erased too, for each day on which a request named them.
+        </>
+      }
+      end=" for ever"
+    >
+      <Select label="Ground" name="ground" values={GROUNDS} none="not stated" />
+      <Select label="Requested by" name="requested_by" values={REQUESTERS} none="not stated" />
+      <label>
+        Type {label} to confirm{" "}
+        <input name="confirm" required pattern={RegExp.escape(name)} title={name} autocomplete="off" />
+      </label>
+    </RecipientAction>
   );
 }
 

@@ -188,7 +188,7 @@ export function readCampaignFields(fields: Fields): object {
   const more = { all: isSet, replied: isSet, failed: isSet, text: (typed: string) => typed.replaceAll("\r\n", "\n") };
   const read = { fields: toLines, timezones: toLines, days: toNumber, gap_days: toNumber, ...more };
   const removed = { ...(fields["topic"] === "" && { topic: "" }), ...(fields["gap_days"] === "" && { gap_days: 0 }) };
-  const given = Object.entries(leaveOutEmpty(fields)).map(([name, value = ""]) => {
+  const given = Object.entries(leaveOutEmpty(fields)).map(([name, value]) => {
     return [name, Object.hasOwn(read, name) ? read[name as keyof typeof read](value) : value];
   });
   return { ...Object.fromEntries(given), ...removed };

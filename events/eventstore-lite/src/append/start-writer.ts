@@ -1,5 +1,6 @@
 import { MessageChannel, parentPort, Worker, workerData, type MessagePort } from "node:worker_threads";
 import { StoreBusy, StoreUnusable } from "../errors.ts";
+import type { Limits } from "../limits.ts";
 import type { AwayNotice, Notice, Piece, Reply, Request } from "./writer-messages.ts";
 
 /** The writer's first message: it can write to the log, or cannot. */
@@ -32,6 +33,13 @@ export interface WriterPort {
   end(): void;
 }
 
+/** Options that the writers of all engines have. */
+export interface CommonWriterOptions {
+  readonly eventBytesMax: number;
+  /** URL of the module that finishes the events which the codec left unfinished. */
+  readonly writerTransform: string | undefined;
+}
+
 /** Opens a log for writing, and answers requests from then on. */
 type Serve<Options> = (port: WriterPort, options: Options) => Promise<void>;
 
@@ -42,26 +50,30 @@ export interface WriterModules<Options> {
   readonly loadServe: () => Promise<Serve<Options>>;
 }
 
-export interface StartOptions<Options> extends WriterModules<Options> {
+export interface StartOptions<Options> extends WriterModules<Options>, WriterListener {
   /** Name of the log, for errors. */
   readonly log: string;
   readonly options: Options;
-  /** False to write on the caller's thread. */
-  readonly inThread: boolean;
+  /** False to write on the caller's thread. Default: true. */
+  readonly writerThread: boolean | undefined;
 }
 
 /**
  * Starts the writer of a log. Throws {@link StoreUnusable}, whose message begins with the log's name, if it cannot open
  * the log, and {@link StoreBusy} if it cannot do so now.
  */
-export async function startWriter<Options extends object>(
-  { thread, loadServe, log, options, inThread }: StartOptions<Options>,
-  listener: WriterListener,
-): Promise<Writer> {
+export async function startWriter<Options extends object>({
+  thread,
+  loadServe,
+  log,
+  options,
+  writerThread = true,
+  ...listener
+}: StartOptions<Options>): Promise<Writer> {
   const starting = Promise.withResolvers<Started>();
   let report: WriterListener["onCrash"] = starting.reject;
   const onCrash = (error: Error): void => report(error);
-  const started = inThread ? startThread(thread, options, onCrash) : startHere(await loadServe(), options, onCrash);
+  const started = writerThread ? startThread(thread, options, onCrash) : startHere(await loadServe(), options, onCrash);
   const { port, send, terminate } = started;
   port.once("message", starting.resolve);
   const first = await starting.promise;
@@ -81,6 +93,11 @@ export async function startWriter<Options extends object>(
     send,
     terminate,
   };
+}
+
+/** Returns the options that the writers of all engines have. */
+export function toWriterOptions(options: { readonly writerTransform?: URL }, limits: Limits): CommonWriterOptions {
+  return { eventBytesMax: limits.eventBytes, writerTransform: options.writerTransform?.href };
 }
 
 interface StartedWriter extends Pick<Writer, "send" | "terminate"> {

@@ -8,7 +8,7 @@ import {
   createSnapshotWriter,
 } from "../append/store-writes.ts";
 import { createQueue } from "../append/queue.ts";
-import { startWriter, type WriterModules } from "../append/start-writer.ts";
+import { startWriter, toWriterOptions, type WriterModules } from "../append/start-writer.ts";
 import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
 import { createCursors } from "../epoch-cursors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
@@ -89,14 +89,11 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   await using opening = new AsyncDisposableStack();
   const { epochs, ...prepared } = await prepareSchema(url, schema);
   const place = { url, schema, ...prepared };
-  const writerOptions: PostgresWriterOptions = {
-    ...place,
-    usesServerClock: clock === undefined,
-    eventBytesMax: limits.eventBytes,
-    writerTransform: options.writerTransform?.href,
-  };
-  const starting = { ...WRITER, log: schema, options: writerOptions, inThread: options.writerThread ?? true };
-  const writer = await startWriter(starting, {
+  const writer = await startWriter({
+    ...WRITER,
+    log: schema,
+    options: { ...place, usesServerClock: clock === undefined, ...toWriterOptions(options, limits) },
+    writerThread: options.writerThread,
     onReply: (reply) => queue.onReply(reply),
     onNotice: ({ position }) => live.onOthers(position),
     onAway: (notice) => queue.onAway(notice),

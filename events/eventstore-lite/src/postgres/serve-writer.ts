@@ -1,19 +1,16 @@
 import { createTransform, loadWriterTransform } from "../append/writer-transform.ts";
 import { isPiece, type AwayNotice, type Reply } from "../append/writer-messages.ts";
-import type { Started, WriterPort } from "../append/start-writer.ts";
+import type { CommonWriterOptions, Started, WriterPort } from "../append/start-writer.ts";
 import { openDatabase } from "./database.ts";
 import { createNotifier } from "./notifications.ts";
 import { createWriter } from "./writer.ts";
 
-export interface PostgresWriterOptions {
+export interface PostgresWriterOptions extends CommonWriterOptions {
   readonly url: string;
   readonly schema: string;
   readonly storeId: string;
   readonly epoch: string;
   readonly usesServerClock: boolean;
-  readonly eventBytesMax: number;
-  /** URL of the module that finishes the events which the codec left unfinished. */
-  readonly writerTransform: string | undefined;
 }
 
 /** Connects to the server, and answers the requests that arrive at `port` until one closes it. */

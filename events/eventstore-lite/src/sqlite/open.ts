@@ -9,7 +9,7 @@ import {
   createSnapshotWriter,
 } from "../append/store-writes.ts";
 import { createQueue } from "../append/queue.ts";
-import { startWriter, type WriterModules } from "../append/start-writer.ts";
+import { startWriter, toWriterOptions, type WriterModules } from "../append/start-writer.ts";
 import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
 import { createCursors } from "../epoch-cursors.ts";
 import { StoreUnavailable } from "../errors.ts";
@@ -90,14 +90,11 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   createPrivateFile(file);
   opening.defer(refuseStaleFiles(file));
   if (owner !== false) opening.defer(takeOwnership(file, owner === true ? "" : owner.holder, clock()));
-  const writerOptions: SqliteWriterOptions = {
-    file,
-    databaseBytesMax: limits.databaseBytes,
-    eventBytesMax: limits.eventBytes,
-    writerTransform: options.writerTransform?.href,
-  };
-  const starting = { ...WRITER, log: file, options: writerOptions, inThread: options.writerThread ?? true };
-  const writer = await startWriter(starting, {
+  const writer = await startWriter({
+    ...WRITER,
+    log: file,
+    options: { file, databaseBytesMax: limits.databaseBytes, ...toWriterOptions(options, limits) },
+    writerThread: options.writerThread,
     onReply: (reply) => queue.onReply(reply),
     onNotice: ({ position }) => live.onOthers(position),
     onCrash: (error) => queue.onCrash(error),

@@ -1,18 +1,15 @@
 import { StoreBusy } from "../../errors.ts";
 import { isPiece, type Notice } from "../../append/writer-messages.ts";
-import type { Started, WriterPort } from "../../append/start-writer.ts";
+import type { CommonWriterOptions, Started, WriterPort } from "../../append/start-writer.ts";
 import { filesOf, openWriter } from "../connections.ts";
 import { rememberDatabase } from "../../detect-replaced-files.ts";
 import { createTransform, loadWriterTransform } from "../../append/writer-transform.ts";
 import { watchOthers } from "./watch-other-writers.ts";
 import { createWriter } from "./writer.ts";
 
-export interface SqliteWriterOptions {
+export interface SqliteWriterOptions extends CommonWriterOptions {
   readonly file: string;
   readonly databaseBytesMax: number;
-  readonly eventBytesMax: number;
-  /** URL of the module that finishes the events which the codec left unfinished. */
-  readonly writerTransform: string | undefined;
 }
 
 /**
