@@ -88,7 +88,7 @@ interface ActionForm {
   readonly fields: { readonly recipient: string };
 }
 
-type RetriesProps = { readonly form: ActionForm } & Pick<ShownContact, "retries">;
+type RetriesProps = { readonly form: ActionForm; readonly retries: ShownContact["retries"] };
 
 /** An action for each campaign whose message to the recipient failed. */
 function Retries({ form, retries }: RetriesProps): VNode {

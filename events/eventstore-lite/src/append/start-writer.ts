@@ -100,7 +100,7 @@ export function toWriterOptions(options: { readonly writerTransform?: URL }, lim
   return { eventBytesMax: limits.eventBytes, writerTransform: options.writerTransform?.href };
 }
 
-interface StartedWriter extends Pick<Writer, "send" | "terminate"> {
+interface StartedWriter extends Omit<Writer, "storeId"> {
   /** Emits the writer's messages. */
   readonly port: Worker | MessagePort;
 }
