@@ -69,13 +69,15 @@ export async function* archiveEvents(
     if (hash === undefined) throw new ChainBroken(end);
     const after = { position: end, hash };
     let segment = await findLeft(store, files.get(end + 1) ?? [], last);
+    let writtenBytes: number | undefined;
     if (segment === undefined) {
       const { header, bytes } = await sealNext({ ...store, readKeys }, after, last);
       if (fullOnly && header.last === last) return;
       await write(storage, nameFile(header), bytes);
       segment = header;
+      writtenBytes = bytes.length;
     }
-    await store.record(await prove(store.id, storage, segment, after));
+    await store.record(await prove(store.id, storage, segment, after, writtenBytes));
     await catalogue.refresh();
     if (catalogue.end === end) throw new ChainBroken(end + 1);
     // Another process may have recorded a segment of these events first, with more or fewer of them.
@@ -153,10 +155,11 @@ async function prove(
   storage: SegmentStorage,
   segment: SegmentRange,
   after: ChainPoint,
+  writtenBytes: number | undefined,
 ): Promise<SegmentFile> {
   const { first, last, hash } = segment;
   const name = nameFile(segment);
-  const wanted = { name, events: last - first + 1, after };
+  const wanted = { name, events: last - first + 1, after, writtenBytes };
   const [proof] = await proveApart(storage, { log, segments: [wanted] });
   const damage = proof === undefined ? "it was not proved" : "damage" in proof ? proof.damage : undefined;
   if (proof === undefined || "damage" in proof || proof.header.hash !== hash) {

@@ -14,6 +14,8 @@ export interface ProvableSegment {
   readonly name: string;
   /** Size and hash of the segment's file as the database records them; undefined before the file is recorded. */
   readonly sealed?: RecordedFile | undefined;
+  /** Size of a file that was just written and is not recorded yet, in bytes; undefined if it is unknown. */
+  readonly writtenBytes?: number | undefined;
   /** Number of the segment's events that count as progress; `onProved` gets it once the segment is found whole. */
   readonly events: number;
   readonly after: ChainPoint;
@@ -42,7 +44,10 @@ export async function proveApart(
   order: ProveOrder,
   options: ProveOptions = {},
 ): Promise<readonly Proof[]> {
-  const bytes = order.segments.reduce((sum, { sealed }) => sum + (sealed?.bytes ?? Infinity), 0);
+  const bytes = order.segments.reduce(
+    (sum, { sealed, writtenBytes }) => sum + (sealed?.bytes ?? writtenBytes ?? Infinity),
+    0,
+  );
   if (bytes <= BYTES_HERE_MAX) return proveAll(storage, order, options);
   const { onProved: onProgress, signal } = options;
   const module = new URL("./validate-thread.ts", import.meta.url);
