@@ -102,7 +102,10 @@ export function laneOf(event: Folded): Exclude<Lane, "events"> {
   return REQUESTING.clicks.includes(event.type) ? "clicks" : "direct";
 }
 
-/** Types of the events that record how dispatches ended. */
+/**
+ * Types of the events that record an outcome of dispatches. After `DispatchFailed` another attempt follows; all others
+ * settle the dispatches.
+ */
 export type OutcomeType =
   "DispatchSucceeded" | "DispatchFailed" | "DispatchSkipped" | "DispatchInDoubt" | "DispatchAbandoned";
 

@@ -3,8 +3,8 @@
  * one.
  */
 export const LONGEST = [
-  "events/eventstore-lite/test/testing/contract.test.ts",
-  "events/eventstore-lite/test/testing/contract-archived.test.ts",
+  "events/eventstore-lite/test/testing/engines-meet-contract.test.ts",
+  "events/eventstore-lite/test/testing/archived-engines-meet-contract.test.ts",
   "events/eventstore-lite/test/segments/archive.test.ts",
   "test/operations.test.ts",
   "test/process/audience.test.ts",

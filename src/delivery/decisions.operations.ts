@@ -20,7 +20,13 @@ import {
   type NumberChanged,
 } from "./dead-letters.ts";
 import { nameNumber } from "./delivery.operations.ts";
-import { channelInput, decisionFilterInput, filterRefusals, readFilter, type FilterContext } from "./filter-input.ts";
+import {
+  channelInput,
+  decisionFilterInput,
+  filterRefusals,
+  readFilter,
+  type FilterContext,
+} from "./dead-letter-filter-input.ts";
 import type { StateContext } from "../log/event-log.ts";
 import type { Delivery } from "./wait-for-outcome.ts";
 

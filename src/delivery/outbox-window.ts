@@ -161,8 +161,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     name,
     state,
     /**
-     * Returns the time at which the first attempt that may have arrived ended, in ms since the epoch; undefined if none
-     * may have. Includes attempts before an operator's retry.
+     * Returns the earliest time at which the dispatch may have arrived, in ms since the epoch, as {@link uncertainSince}
+     * does, with attempts before an operator's retry. Undefined if it certainly did not arrive.
      */
     uncertainSince({ event }: PendingDispatch): number | undefined {
       const before =

@@ -15,7 +15,7 @@ import {
   TRACKED_NOTE,
 } from "./results-format.ts";
 import { answerResults, describeDays, type ResultsReader } from "./results.operations.ts";
-import { parseInterval } from "../projector/parse-interval.ts";
+import { parseInterval } from "../projector/parse-day-range.ts";
 import { formatValues } from "./results-worth.ts";
 import { GROUPINGS, sumMessages, type Figures, type ResultTable } from "./results.ts";
 

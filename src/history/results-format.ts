@@ -6,7 +6,7 @@ import { DAY_MS, toDay } from "../../projections/time.ts";
 import { formatTemplate, type TemplateNames } from "../../projections/results.ts";
 import { VISITORS_ERROR } from "../../projections/visitor-estimate.ts";
 import { formatValues } from "./results-worth.ts";
-import type { Interval } from "../projector/parse-interval.ts";
+import type { Interval } from "../projector/parse-day-range.ts";
 import type { Figures, Grouping, ResultRate, ResultGroup, ResultTable } from "./results.ts";
 
 /** Note on how clicks are counted, added to every answer that people read. */

@@ -14,7 +14,7 @@ import {
   toMomentJson,
   type LogReader,
 } from "../projector/log-reader.ts";
-import { parseInterval } from "../projector/parse-interval.ts";
+import { parseInterval } from "../projector/parse-day-range.ts";
 import { createResults, GROUPINGS, resultFigures, resultGroup, type Figures } from "./results.ts";
 import { formatValues, worthFigures } from "./results-worth.ts";
 import { judgeTemplates, templateVerdict } from "./results-verdict.ts";

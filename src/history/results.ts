@@ -8,7 +8,7 @@ import { count, named, orNull, text } from "../platform/common-schemas.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/rate-statistics.ts";
 import type { SomeStates } from "../../projections/all.ts";
-import { createBounds, precedingInterval, type Interval } from "../projector/parse-interval.ts";
+import { createBounds, precedingInterval, type Interval } from "../projector/parse-day-range.ts";
 import {
   addConversions,
   addCost,

@@ -11,7 +11,7 @@ import type { Channel } from "../networks/network.ts";
 import { createLineFetch, createSafeFetch, type SafeFetch } from "../networks/safe-fetch.ts";
 import { createSlackChannel } from "../networks/chat/slack.ts";
 import { createTeamsChannel } from "../networks/chat/teams.ts";
-import { createStandardWebhookChannel } from "../networks/standard-webhook.ts";
+import { createStandardWebhookChannel } from "../networks/event-webhook-channel.ts";
 import { createTelegramChannel } from "../networks/messaging/telegram.ts";
 import { createWhatsappChannel } from "../networks/messaging/whatsapp.ts";
 import { createActivityStream } from "../networks/x/activity-stream.ts";

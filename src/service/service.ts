@@ -115,7 +115,10 @@ export async function serve(context: ServingContext) {
   const running = stack.move();
   return {
     url,
-    /** Resolves with a fault after which the service must exit, because the log accepts no more appends. */
+    /**
+     * Resolves with a fault after which the service must exit: the store failed, the log lost events or was replaced,
+     * or the projector stopped.
+     */
     failed: Promise.race([watch.failed, projector.failed.catch((fault: unknown) => fault)]),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };

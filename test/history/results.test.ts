@@ -6,7 +6,7 @@ import { results } from "../../projections/results.ts";
 import { noVisits, visits } from "../../projections/visits.ts";
 import { conversions } from "../../projections/conversions.ts";
 import { runs } from "../../projections/runs.ts";
-import { parseInterval, type Interval } from "../../src/projector/parse-interval.ts";
+import { parseInterval, type Interval } from "../../src/projector/parse-day-range.ts";
 import {
   createResults,
   GROUPINGS,

@@ -13,7 +13,7 @@ import { toCommand } from "../../src/commands/shared/operation-command.ts";
 import { loadOperations } from "../../src/operations.ts";
 import { isOptional, isReading } from "../../src/platform/operation.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { createStandardWebhookChannel } from "../../src/networks/standard-webhook.ts";
+import { createStandardWebhookChannel } from "../../src/networks/event-webhook-channel.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { capture, NO_TERMINAL } from "../harness/capture-command.ts";
 import { ask, openApp, TOKEN } from "../harness/memory/app.ts";

@@ -165,7 +165,8 @@ function checkNobodyForgotten(house: House, books: Books): void {
     // A person who has or had the handle of a person who opted out gets nothing either.
     if (house.everHeirs.has(id)) continue;
     if (books.held.has(id)) continue;
-    // The log may know the recipient only by a handle that a suppression list contains as a hash.
+    // The log may know this person only by a handle, without an id. If a suppression list holds the hash of that
+    // handle, it is right that the person got no message.
     if ([...books.hashedHandles].some((handle) => idOfHandle(handle) === id)) continue;
     // A restored log may know the recipient only by a handle that belongs to another person now.
     if (kind === "by_handle" && house.replaced.length > 0 && house.heirs.has(`user_${id}`)) continue;

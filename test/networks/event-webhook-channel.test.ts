@@ -4,7 +4,7 @@ import { Webhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
 import { makeEvent, type Recorded } from "../../events/catalog.ts";
 import type { Dispatch, DispatchResult } from "../../src/networks/network.ts";
-import { createStandardWebhookChannel, type StandardWebhookOptions } from "../../src/networks/standard-webhook.ts";
+import { createStandardWebhookChannel, type StandardWebhookOptions } from "../../src/networks/event-webhook-channel.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { deadUrl, safeFetchTo, serve, serveRaw, type Seen } from "../harness/memory/servers.ts";
 import { CLICK } from "./dispatches.ts";
