@@ -161,8 +161,7 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     name,
     state,
     /**
-     * Returns the earliest time at which the dispatch may have arrived, in ms since the epoch, as {@link uncertainSince}
-     * does, with attempts before an operator's retry. Undefined if it certainly did not arrive.
+     * Returns what {@link uncertainSince} does, with the attempts before an operator's retry.
      */
     uncertainSince({ event }: PendingDispatch): number | undefined {
       const before =
