@@ -26,7 +26,7 @@ import {
   filterRefusals,
   readFilter,
   type FilterContext,
-} from "./dead-letter-filter-input.ts";
+} from "./dead-letter-input.ts";
 import type { StateContext } from "../log/event-log.ts";
 import type { Delivery } from "./wait-for-outcome.ts";
 

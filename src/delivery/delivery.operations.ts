@@ -22,13 +22,7 @@ import { DISPATCH_ATTEMPTS_MAX } from "./attempt-outcome.ts";
 import { findDispatchHistories, toDispatchStatus, type DispatchStatus } from "./dispatch-status.ts";
 import { findLetters } from "./dead-letters.ts";
 import { selectedChannels, STATUSES } from "./dead-letter-filter.ts";
-import {
-  channelInput,
-  filterInput,
-  filterRefusals,
-  readFilter,
-  type FilterContext,
-} from "./dead-letter-filter-input.ts";
+import { channelInput, filterInput, filterRefusals, readFilter, type FilterContext } from "./dead-letter-input.ts";
 import { drainInWords } from "./backlog.ts";
 import { measureLags, RATE_MS } from "./channel-lag.ts";
 import { DISPATCHES_LISTED, formatCursor, parseCursor, readDispatchPage, toDispatchJson } from "./list-dispatches.ts";

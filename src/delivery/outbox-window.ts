@@ -160,9 +160,7 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
   return {
     name,
     state,
-    /**
-     * Returns what {@link uncertainSince} does, with the attempts before an operator's retry.
-     */
+    /** Returns what {@link uncertainSince} does, with the attempts before an operator's retry. */
     uncertainSince({ event }: PendingDispatch): number | undefined {
       const before =
         name === "direct" && event.type === "DispatchRetryRequested" ? event.data.doubtful_since : undefined;

@@ -97,7 +97,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "delivery/dispatch-status.ts": "commands/deliveries",
   "delivery/decisions.operations.ts": "commands/deliveries",
   "delivery/delivery.operations.ts": "commands/deliveries",
-  "delivery/dead-letter-filter-input.ts": "http/features/deliveries",
+  "delivery/dead-letter-input.ts": "http/features/deliveries",
   "delivery/channel-lag.ts": "commands/lag",
   "history/": "history/subject-history",
   "history/run-events.ts": "console/pages/run",
