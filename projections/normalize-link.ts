@@ -25,7 +25,8 @@ export function normalizeLink(domain: string, shortCode: string): LinkAddress {
   const [, ...path] = normalized.split("/");
   let code = normalizeCode(shortCode).split("/");
   while (path.length > 0 && code.length > path.length && path.every((segment, at) => segment === code[at])) {
-    code = code.slice(path.length);
+    // A broken escape in the part that is cut off kept the escapes of the rest from being decoded.
+    code = normalizeCode(code.slice(path.length).join("/")).split("/");
   }
   return { domain: normalized, shortCode: code.join("/") };
 }

@@ -49,6 +49,7 @@ test.each([
   ["go.example", "caf%C3%A9", "go.example/café"],
   ["go.example", "100%", "go.example/100%"],
   ["go.example", "%2541", "go.example/%2541"],
+  ["go.example/%", "%/%2Fa", "go.example/%/a"],
   ["go.example", "a%00%c2%85b", "go.example/a%00%c2%85b"],
   ["go.example", "/", "go.example//"],
   ["go.example", "?x=1", "go.example//"],
