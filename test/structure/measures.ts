@@ -42,7 +42,7 @@ export interface Measures {
   readonly pronounsInTests: number;
   /** Comments that begin with a relative pronoun or "Of", have over 240 characters, or more than three sentences. */
   readonly riddles: readonly string[];
-  /** Files that contain the old-fashioned word "anew", which means "again". */
+  /** Files that contain an old-fashioned word for "again", which the house style avoids. */
   readonly filesSayingAnew: readonly string[];
   /** Tests with their own time limit. Only the whole run has one, because a slow machine is no failure. */
   readonly testsWithALimit: readonly string[];
