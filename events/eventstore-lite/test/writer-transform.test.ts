@@ -28,6 +28,11 @@ describe.each(engines())("on %s", (engine, openEngine) => {
   const open = (options: EngineOptions = {}) =>
     openEngine({ codec: leaving, writerTransform: FINISH, limits: { eventBytes: 1_000 }, ...options });
 
+  test("a store is refused if its writer's thread ends before it has opened the log", async () => {
+    const opening = open({ writerTransform: new URL("./programs/end-thread.ts", import.meta.url) });
+    expect(await refusalOf(opening)).toMatchObject({ message: "the writer thread ended with code 3" });
+  });
+
   test("the writer finishes a codec's unfinished data before it is stored and hashed", async () => {
     await using store = await open();
     await store.append("a", [parted({ rest: "x" }), parted({ times: 5 }), parted({ rest: "y", times: 2 })]);

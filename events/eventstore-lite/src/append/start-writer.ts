@@ -88,11 +88,7 @@ export async function startWriter<Options extends object>({
     else if (message.kind === "away") listener.onAway?.(message);
     else listener.onReply(message);
   });
-  return {
-    storeId: first.storeId,
-    send,
-    terminate,
-  };
+  return { storeId: first.storeId, send, terminate };
 }
 
 /** Returns the options that the writers of all engines have. */
