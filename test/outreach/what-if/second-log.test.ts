@@ -17,7 +17,7 @@ import { isWhole } from "../../harness/case-count.ts";
 import { selection } from "../model/initial-state.ts";
 
 /** Number of random histories: all with the fault tests, a part of them with the ordinary tests. */
-const HISTORIES = isWhole ? 150 : 8;
+const HISTORIES = isWhole ? 150 : 15;
 
 const HOUR_MS = 3_600_000;
 
