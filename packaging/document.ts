@@ -62,7 +62,9 @@ function tabulateEndpoints(isConsole: boolean): readonly (readonly string[])[] {
     const scope = endpoint.scope === undefined ? "" : `\`${endpoint.scope}\``;
     return JSON.stringify([describeCaller(endpoint), scope]);
   });
-  return [...groups].toSorted().map(([group, all]) => [...(JSON.parse(group) as string[]), formatEndpoints(all)]);
+  return [...groups]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([group, all]) => [...(JSON.parse(group) as string[]), formatEndpoints(all)]);
 }
 
 const formatEndpoints = (endpoints: readonly Endpoint[]): string =>
