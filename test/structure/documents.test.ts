@@ -10,7 +10,7 @@ const decisions = documents.filter(({ path }) => /^docs\/decisions\/\d/.test(pat
 
 const ARCHITECTURE_WORDS_MAX = 2_500;
 const DECISIONS_MAX = 45;
-const DECISION_WORDS_MAX = 160;
+const DECISION_WORDS_MAX = 140;
 const PARAGRAPH_CHARACTERS_MAX = 500;
 
 test("ARCHITECTURE.md has at most 2,500 words", () => {
@@ -19,7 +19,7 @@ test("ARCHITECTURE.md has at most 2,500 words", () => {
 });
 
 describe("a decision", () => {
-  test("says what was decided, why, and at what cost, in at most 160 words", () => {
+  test("says what was decided, why, and at what cost, in at most 140 words", () => {
     expect(decisions.length).toBeWithin(30, DECISIONS_MAX + 1);
     const isWhole = (text: string): boolean =>
       /^# \d+\. .+\n\n(?!\*\*)[^]+?\n\n\*\*Why:\*\* .+\n\n\*\*Cost:\*\* .+\n(?:\n\*\*Rejected:\*\*\s+.+\n(?:- .+\n)*)?$/.test(
