@@ -261,12 +261,25 @@ function findConversionRow(
   return message === undefined ? holders.get(link) : rowsOf(message)[0];
 }
 
+/** Adds the messages of an interval. Times in the log never go back, so these messages follow each other. */
 function* eachWithin(messages: readonly Message[], interval: Interval, add: (message: Message) => void): Steps<void> {
   const within = createBounds(interval);
-  for (const [at, message] of messages.entries()) {
+  for (let at = findFirstSince(messages, interval); at < messages.length && within(messages[at]!.at); at++) {
     if (at % STEP_ENTRIES === 0) yield;
-    if (within(message.at)) add(message);
+    add(messages[at]!);
   }
+}
+
+/** Returns the index of the first message that is not before the interval, by bisection. */
+function findFirstSince(messages: readonly Message[], { from }: Interval): number {
+  const isSince = createBounds({ from, to: undefined });
+  let [low, high] = [0, messages.length];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (isSince(messages[middle]!.at)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /**
