@@ -30,8 +30,9 @@ export interface MessageGroup {
  * what was known when, so that `rewindResults` can restore earlier states and share their unchanged messages.
  */
 export interface Message {
-  /** Position of the event that recorded the intent to send the message, and that event's id. */
+  /** Position of the event that recorded the intent to send the message. */
   readonly position: number;
+  /** Id by which the outcomes of the message refer to that event. */
   readonly attempt_id: string;
   /**
    * Index of the message's group in `groups`. A number saves memory, because there is a message for each recipient ever

@@ -67,7 +67,7 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
  * Converts results to their former shape: without positions, and with only the last message to each recipient in the
  * index by handle.
  */
-function toFormerResults({ named: _, handles: __, ...state }: Results) {
+function toFormerResults(state: Results) {
   const handles = new Map<string, number[]>();
   const sent = [...state.messages].filter(([, { outcome }]) => outcome === "sent");
   for (const [number, { superseded, username }] of sent.toSorted(([, one], [, other]) => one.settled - other.settled)) {
