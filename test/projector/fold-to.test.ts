@@ -62,7 +62,7 @@ async function expectTruth(store: EventStore<Event>, names: readonly ProjectionN
   expect({ position: found.position, time: found.time }).toEqual(place);
   for (const name of names) {
     if (name !== "contacts") expect(encodeState(found.states[name])).toBe(encodeState(states[name]));
-    // Of contacts only the order of the people matters, because runs follow it.
+    // The order of contacts matters only for the people, because runs follow it.
     else expect(found.states[name]).toEqual(states[name]!);
   }
   const [put, folded] = [(found.states as Partial<States>).contacts, states.contacts];
