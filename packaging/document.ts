@@ -99,17 +99,6 @@ export const TABLES: Readonly<Record<string, () => readonly Table[]>> = {
       ...Object.entries(TOKEN_SCOPES).map(([name, description]) => [`\`${name}\``, description]),
     ],
   ],
-  "docs/personal-data.md": () => [
-    [
-      ["`resource`", "Endpoints"],
-      ...Map.groupBy(
-        describeEndpoints().filter(({ personalRead }) => personalRead),
-        ({ personalRead }) => `\`${personalRead}\``,
-      )
-        .entries()
-        .map(([resource, endpoints]) => [resource, formatEndpoints(endpoints)]),
-    ],
-  ],
   "docs/http-api.md": () => [
     [["Caller", "Scope", "Endpoints"], ...tabulateEndpoints(false)],
     [["Caller", "Scope", "Endpoints"], ...tabulateEndpoints(true)],
