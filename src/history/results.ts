@@ -8,7 +8,7 @@ import { count, named, orNull, text } from "../platform/common-schemas.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/rate-statistics.ts";
 import type { SomeStates } from "../../projections/all.ts";
-import { createBounds, precedingInterval, type Interval } from "../projector/parse-day-range.ts";
+import { createBounds, findFirstSince, precedingInterval, type Interval } from "../projector/parse-day-range.ts";
 import {
   addConversions,
   addCost,
@@ -264,22 +264,10 @@ function findConversionRow(
 /** Adds the messages of an interval. Times in the log never go back, so these messages follow each other. */
 function* eachWithin(messages: readonly Message[], interval: Interval, add: (message: Message) => void): Steps<void> {
   const within = createBounds(interval);
-  for (let at = findFirstSince(messages, interval); at < messages.length && within(messages[at]!.at); at++) {
+  for (let at = findFirstSince(interval, messages); at < messages.length && within(messages[at]!.at); at++) {
     if (at % STEP_ENTRIES === 0) yield;
     add(messages[at]!);
   }
-}
-
-/** Returns the index of the first message that is not before the interval, by bisection. */
-function findFirstSince(messages: readonly Message[], { from }: Interval): number {
-  const isSince = createBounds({ from, to: undefined });
-  let [low, high] = [0, messages.length];
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if (isSince(messages[middle]!.at)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 /**
