@@ -1,6 +1,6 @@
 /**
  * Updates the documents generated from the declarations of endpoints and commands: OpenAPI, with required tokens, and
- * the tables of endpoints, problems, commands, scopes and reads in the guides.
+ * the tables of endpoints, problems, commands and scopes in the guides.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { TOKEN_SCOPES } from "../src/config/tokens.ts";
