@@ -303,7 +303,7 @@ function fail(state: Results, { position, data }: Folded<"DirectMessageFailed">)
 }
 
 /** Makes a message the last one sent to its recipient. Returns the number of the one before; -1 if there is none. */
-function noteSent(state: Results, number: number): number {
+export function noteSent(state: Results, number: number): number {
   const { sent, handles, messages } = state;
   const { id, username } = messages.get(number)!;
   const before = sent.get(id) ?? NONE;
