@@ -1,6 +1,6 @@
 /**
  * Updates the documents generated from the declarations of endpoints and commands: OpenAPI, with required tokens, and
- * the tables of endpoints, problems, commands and scopes in the guides.
+ * the lists and tables of endpoints, problems, commands and scopes in the guides.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { TOKEN_SCOPES } from "../src/config/tokens.ts";
@@ -53,8 +53,8 @@ function tabulateProblems(): readonly (readonly string[])[] {
   return [...slugs].toSorted(([a], [b]) => Number(a) - Number(b)).map(([status, all]) => [status, [...all].join(", ")]);
 }
 
-/** The endpoints of the console, or all others, one row for each caller and scope. */
-function tabulateEndpoints(isConsole: boolean): readonly (readonly string[])[] {
+/** The endpoints of the console, or all others, grouped by caller and scope. */
+function listEndpoints(isConsole: boolean): readonly (readonly string[])[] {
   const endpoints = describeEndpoints()
     .filter(({ tag }) => (tag === "console") === isConsole)
     .toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
@@ -72,7 +72,7 @@ const formatEndpoints = (endpoints: readonly Endpoint[]): string =>
 
 const reachlog = await loadReachlog();
 
-/** The executable commands, one row for each topic of the program's help. */
+/** The executable commands, grouped by the topics of the program's help. */
 function listCommands(): readonly (readonly string[])[] {
   const program = reachlog({ env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() });
   const topics = Map.groupBy(program.commands, (command) => command.helpGroup().replace(/:$/, ""));
@@ -90,30 +90,43 @@ function runnablePaths(command: CommandUnknownOpts, parents: readonly string[]):
 
 type Table = readonly (readonly string[])[];
 
-/** The guides with generated tables, in their order. */
-export const TABLES: Readonly<Record<string, () => readonly Table[]>> = {
-  "docs/command-line.md": () => [[["For", "Commands"], ...listCommands()]],
+/** The guides with generated lists and tables, in their order. */
+export const GENERATED: Readonly<Record<string, () => readonly string[]>> = {
+  "docs/command-line.md": () => [formatList(listCommands())],
   "docs/configure.md": () => [
-    [
+    formatTable([
       ["Scope", "A token with it"],
       ...Object.entries(TOKEN_SCOPES).map(([name, description]) => [`\`${name}\``, description]),
-    ],
+    ]),
   ],
   "docs/http-api.md": () => [
-    [["Caller", "Scope", "Endpoints"], ...tabulateEndpoints(false)],
-    [["Caller", "Scope", "Endpoints"], ...tabulateEndpoints(true)],
-    [["Status", "`type` ends with"], ...tabulateProblems()],
+    formatList(listEndpoints(false)),
+    formatList(listEndpoints(true)),
+    formatTable([["Status", "`type` ends with"], ...tabulateProblems()]),
   ],
 };
 
 const [BEGIN, END] = ["<!-- Written by `bun run document`. -->\n\n", "\n<!-- The end of what is written. -->"];
 
-/** Returns the guide's text with up-to-date tables. */
-export function withTables(text: string, tables: readonly Table[]): string {
+/** Returns the guide's text with up-to-date generated parts. */
+export function withGenerated(text: string, generated: readonly string[]): string {
   const [start = "", ...parts] = text.split(BEGIN);
-  const isMarked = parts.length === tables.length && parts.every((part) => part.includes(END));
-  if (!isMarked) throw new Error("the guide does not say where its tables stand");
-  return [start, ...parts.map((part, at) => formatTable(tables[at]!) + part.slice(part.indexOf(END)))].join(BEGIN);
+  const isMarked = parts.length === generated.length && parts.every((part) => part.includes(END));
+  if (!isMarked) throw new Error("the guide does not say where its generated parts stand");
+  return [start, ...parts.map((part, at) => generated[at]! + part.slice(part.indexOf(END)))].join(BEGIN);
+}
+
+/** Writes each row as an item: its last cell, after a colon, and before it the others that are not empty. */
+function formatList(rows: Table): string {
+  return rows
+    .map(
+      (row) =>
+        `- ${row
+          .slice(0, -1)
+          .filter((cell) => cell !== "")
+          .join(", ")}: ${row.at(-1)}\n`,
+    )
+    .join("");
 }
 
 function formatTable([head = [], ...rows]: Table): string {
@@ -136,7 +149,7 @@ function formatByPart(value: unknown, levels = LEVELS): string {
 
 if (import.meta.main) {
   writeFileSync(process.argv[2] ?? "openapi.json", `${formatByPart(JSON.parse(describeApi()))}\n`);
-  for (const [guide, tables] of Object.entries(TABLES)) {
-    writeFileSync(guide, withTables(readFileSync(guide, "utf8"), tables()));
+  for (const [guide, generate] of Object.entries(GENERATED)) {
+    writeFileSync(guide, withGenerated(readFileSync(guide, "utf8"), generate()));
   }
 }

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { headerOf, TYPES_FILE } from "../../clients/typescript/generate.ts";
-import { describeApi, TABLES, withTables } from "../../packaging/document.ts";
+import { describeApi, GENERATED, withGenerated } from "../../packaging/document.ts";
 
 test("openapi.json is up to date", () => {
   const text = readFileSync(new URL("../../openapi.json", import.meta.url), "utf8");
@@ -25,7 +25,7 @@ test("the client's types are up to date", () => {
   expect([header, "generate it again: bun clients/typescript/generate.ts"]).toEqual([headerOf(), expect.any(String)]);
 });
 
-test.each(Object.entries(TABLES))("the tables in %s are up to date", (guide, tables) => {
+test.each(Object.entries(GENERATED))("the generated parts of %s are up to date", (guide, generate) => {
   const text = readFileSync(new URL(`../../${guide}`, import.meta.url), "utf8");
-  expect([text, "write it again: bun run document"]).toEqual([withTables(text, tables()), expect.any(String)]);
+  expect([text, "write it again: bun run document"]).toEqual([withGenerated(text, generate()), expect.any(String)]);
 });

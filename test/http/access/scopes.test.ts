@@ -14,11 +14,11 @@ const toToken = (secret: string, more: Partial<ApiToken> = {}): ApiToken => ({
   ...more,
 });
 
-/** The tables in docs/http-api.md: endpoint -> the credential and scope that it requires. */
+/** The lists in docs/http-api.md: endpoint -> the credential and scope that it requires. */
 const DOCUMENTED = new Map(
   [
     ...readFileSync(new URL("../../../docs/http-api.md", import.meta.url), "utf8").matchAll(
-      /^\| (all|token|token\/session|session|token under `strict`) +\| (?:`(\w+)`)? +\| (.+?) +\|$/gm,
+      /^- (all|token|token\/session|session|token under `strict`)(?:, `(\w+)`)?: (.+)$/gm,
     ),
   ].flatMap(([, caller = "", scope, endpoints = ""]) =>
     [...endpoints.matchAll(/`((?:GET|POST) \S+)`/g)].map(
