@@ -28,7 +28,11 @@ export async function runCard(view: View<"account" | "quota" | "run" | "runs">):
   return (
     <Section id="run" class="card" title={title}>
       {current === undefined ? <LastRun view={view} last={last} /> : <Progress view={view} run={current} />}
-      <Sender view={view} />
+      {view.state("account").authorized ? null : (
+        <p>
+          <A href="/social/auth">Authorize an X account</A>
+        </p>
+      )}
       {window === undefined ? null : <Window window={window} />}
       {current === undefined ? <NextRun view={view} dry={dry} /> : <StopForm run={current} />}
       {view.state("runs").count === 0 ? null : (
@@ -37,21 +41,6 @@ export async function runCard(view: View<"account" | "quota" | "run" | "runs">):
         </p>
       )}
     </Section>
-  );
-}
-
-function Sender({ view }: { readonly view: View<"account"> }): VNode {
-  const { authorized, user } = view.state("account");
-  return (
-    <p>
-      {!authorized || user === null ? (
-        <A href="/social/auth">Authorize an X account</A>
-      ) : (
-        <>
-          Sends as <bdi>@{user.username}</bdi>.
-        </>
-      )}
-    </p>
   );
 }
 
