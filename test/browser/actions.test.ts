@@ -493,7 +493,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       does: "authorize again",
       address: "/social/auth",
       act: ({ operator }) => operator.press("Authorize app"),
-      sees: "Sends as @acme_team",
+      sees: "Sends as @acme_team.",
       logs: ["AccountAuthorized", { user: { username: "acme_team" } }],
     },
     {

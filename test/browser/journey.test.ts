@@ -92,7 +92,7 @@ for (const way of TRIED) {
       await other.page.goto(`${service.url}/setup`);
       await other.follow("Authorize an X account");
       await other.press("Authorize app");
-      await other.sees("Sends as @acme_team");
+      await other.sees("Sends as @acme_team.");
       await operator.sees(`${Number(done) + 1} of `);
       await operator.unfold("Finished steps");
       await operator.sees(operator.page.getByRole("heading", { name: "X account done" }));

@@ -23,14 +23,19 @@ type RunStatus = Awaited<ReturnType<typeof readRunStatus>>;
  */
 export async function runCard(view: View<"account" | "quota" | "run" | "runs">): Promise<VNode> {
   const { current, last, dry, window } = await readRunStatus(view, view.settings);
+  const { authorized, user } = view.state("account");
   const title =
     current === undefined ? "No run in progress" : current.isDry ? "Dry run in progress" : "Run in progress";
   return (
     <Section id="run" class="card" title={title}>
       {current === undefined ? <LastRun view={view} last={last} /> : <Progress view={view} run={current} />}
-      {view.state("account").authorized ? null : (
+      {!authorized || user === null ? (
         <p>
           <A href="/social/auth">Authorize an X account</A>
+        </p>
+      ) : (
+        <p>
+          Sends as <bdi>@{user.username}</bdi>.
         </p>
       )}
       {window === undefined ? null : <Window window={window} />}
