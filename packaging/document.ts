@@ -1,6 +1,6 @@
 /**
  * Updates the documents generated from the declarations of endpoints and commands: OpenAPI, with required tokens, and
- * the tables of endpoints, problems, commands, scopes and reads in the guides.
+ * the tables of endpoints, problems, commands and scopes in the guides.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { TOKEN_SCOPES } from "../src/config/tokens.ts";
@@ -8,7 +8,7 @@ import { createAuthentication } from "../src/http/access/bearer-tokens.ts";
 import type { Endpoint } from "../src/http/server/endpoint.ts";
 import { createDocument, forPrograms } from "../src/http/server/openapi.ts";
 import { describeEndpoints } from "../src/http/endpoints.ts";
-import type { Argument, CommandUnknownOpts } from "@commander-js/extra-typings";
+import type { CommandUnknownOpts } from "@commander-js/extra-typings";
 import { isRunnable } from "../src/commands/shared/command.ts";
 import { loadReachlog } from "../src/commands/shared/root-command.ts";
 import { VERSION } from "../src/platform/version.ts";
@@ -26,39 +26,16 @@ function describeCaller({ protection, tag }: Endpoint): string {
   return tag === "console" ? "session" : "token/session";
 }
 
-interface Schema {
-  readonly $ref?: string;
-  readonly properties?: Readonly<Record<string, unknown>>;
-  readonly required?: readonly string[];
-}
-
-type Content = Readonly<Record<string, { readonly schema?: Schema }>>;
-
 interface DescribedResponse {
   readonly $ref?: string;
-  readonly content?: Content;
 }
 
-interface Parameter {
-  readonly $ref?: string;
-  readonly name?: string;
-  readonly in?: string;
-}
-
-/** Members of an operation in the OpenAPI document that the tables show. */
-interface Operation {
-  readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, DescribedResponse>>;
-}
-
+/** Members of the OpenAPI document that the tables show. */
 interface ApiDocument {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, Schema>>;
-    readonly parameters: Readonly<Record<string, Parameter>>;
-    readonly responses: Readonly<Record<string, DescribedResponse>>;
-  };
+  readonly paths: Readonly<
+    Record<string, Readonly<Record<string, { readonly responses: Readonly<Record<string, DescribedResponse>> }>>>
+  >;
+  readonly components: { readonly responses: Readonly<Record<string, DescribedResponse>> };
 }
 
 /** The statuses of refusals, each with the slugs of its problems. */
@@ -76,110 +53,55 @@ function tabulateProblems(): readonly (readonly string[])[] {
   return [...slugs].toSorted(([a], [b]) => Number(a) - Number(b)).map(([status, all]) => [status, [...all].join(", ")]);
 }
 
-/** The endpoints with caller and scope, and the members of request and answer; those of the console come last. */
-function tabulateEndpoints(): readonly (readonly string[])[] {
-  const { paths, components } = JSON.parse(describeApi()) as ApiDocument;
-  const resolve = (schema: Schema = {}): Schema => components.schemas[schema.$ref?.split("/").pop() ?? ""] ?? schema;
-  const endpoints = describeEndpoints().toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
-  const [ofConsole = [], others = []] = [true, false].map((is) =>
-    endpoints.filter(({ tag }) => (tag === "console") === is),
-  );
-  return [...others, ...ofConsole].map((endpoint) => {
-    const { method, path, scope } = endpoint;
-    const operation = paths[path.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()];
-    const cells =
-      operation === undefined
-        ? ["", ""]
-        : [describeRequest(operation, components, resolve), describeAnswers(operation, resolve)];
-    return [`\`${method} ${path}\``, describeCaller(endpoint), scope === undefined ? "" : `\`${scope}\``, ...cells];
+/** The endpoints of the console, or all others, one row for each caller and scope. */
+function tabulateEndpoints(isConsole: boolean): readonly (readonly string[])[] {
+  const endpoints = describeEndpoints()
+    .filter(({ tag }) => (tag === "console") === isConsole)
+    .toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
+  const groups = Map.groupBy(endpoints, (endpoint) => {
+    const scope = endpoint.scope === undefined ? "" : `\`${endpoint.scope}\``;
+    return JSON.stringify([describeCaller(endpoint), scope]);
   });
+  return [...groups]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([group, all]) => [...(JSON.parse(group) as string[]), formatEndpoints(all)]);
 }
 
-/** The names of the query, then those of a JSON body, with a question mark behind optional ones. */
-function describeRequest(
-  { parameters = [], requestBody }: Operation,
-  components: ApiDocument["components"],
-  resolve: (schema?: Schema) => Schema,
-): string {
-  const query = parameters.flatMap((one) => {
-    const { in: place, name } = components.parameters[one.$ref?.split("/").pop() ?? ""] ?? one;
-    return place === "query" ? [name] : [];
-  });
-  const { properties = {}, required = [] } = resolve(requestBody?.content["application/json"]?.schema);
-  const members = Object.keys(properties).map((name) => (required.includes(name) ? name : `${name}?`));
-  return [
-    query.length === 0 ? "" : `\`?${query.join(", ")}\``,
-    members.length === 0 ? "" : `\`{${members.join(", ")}}\``,
-  ]
-    .filter((part) => part !== "")
-    .join(" ");
-}
-
-/** Number of members by which a table names an answer, enough to recognize it; the OpenAPI document has all of them. */
-const MEMBERS_NAMED_MAX = 6;
-
-/** The statuses of success, each with the first members of its JSON or with its media types. */
-function describeAnswers({ responses }: Operation, resolve: (schema?: Schema) => Schema): string {
-  return Object.entries(responses)
-    .filter(([status]) => /^[23]/.test(status))
-    .map(([status, { content = {} }]) => {
-      const [{ schema } = {}] = Object.values(content);
-      const all = Object.keys(resolve(schema).properties ?? {});
-      const names = all.length > MEMBERS_NAMED_MAX ? [...all.slice(0, MEMBERS_NAMED_MAX), "…"] : all;
-      return `${status} ${names.length === 0 ? Object.keys(content).join(" or ") : `\`{${names.join(", ")}}\``}`.trim();
-    })
-    .join("; ");
-}
+const formatEndpoints = (endpoints: readonly Endpoint[]): string =>
+  endpoints.map(({ method, path }) => `\`${method} ${path}\``).join(", ");
 
 const reachlog = await loadReachlog();
 
-/** The executable commands with arguments and required options, each with its summary and its other options. */
-function listCommands(
-  command: CommandUnknownOpts = reachlog({
-    env: {},
-    out() {},
-    err() {},
-    interactive: false,
-    signal: AbortSignal.abort(),
-  }),
-  path: readonly string[] = [],
-): readonly (readonly string[])[] {
-  const below = command.commands.flatMap((one) => listCommands(one, [...path, one.name()]));
-  if (!isRunnable(command)) return below;
-  const required = command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
-  const others = command.options.flatMap(({ mandatory, long }) =>
-    mandatory || long === "--json" ? [] : [`\`${long}\``],
-  );
-  const usage = [...path, ...command.registeredArguments.map(formatArgument), ...required].join(" ");
-  return [[`\`${usage}\``, command.summary(), others.join(" ")], ...below];
+/** The executable commands, one row for each topic of the program's help. */
+function listCommands(): readonly (readonly string[])[] {
+  const program = reachlog({ env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() });
+  const topics = Map.groupBy(program.commands, (command) => command.helpGroup().replace(/:$/, ""));
+  return [...topics].map(([topic, commands]) => [
+    topic,
+    commands.flatMap((command) => runnablePaths(command, [])).join(", "),
+  ]);
 }
 
-function formatArgument(argument: Argument): string {
-  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
-  return argument.required ? `<${name}>` : `[${name}]`;
+function runnablePaths(command: CommandUnknownOpts, parents: readonly string[]): readonly string[] {
+  const path = [...parents, command.name()];
+  const below = command.commands.flatMap((one) => runnablePaths(one, path));
+  return isRunnable(command) ? [`\`${path.join(" ")}\``, ...below] : below;
 }
 
 type Table = readonly (readonly string[])[];
 
 /** The guides with generated tables, in their order. */
 export const TABLES: Readonly<Record<string, () => readonly Table[]>> = {
-  "docs/command-line.md": () => [[["Command", "Does", "Options"], ...listCommands()]],
+  "docs/command-line.md": () => [[["For", "Commands"], ...listCommands()]],
   "docs/configure.md": () => [
     [
       ["Scope", "A token with it"],
       ...Object.entries(TOKEN_SCOPES).map(([name, description]) => [`\`${name}\``, description]),
     ],
   ],
-  "docs/personal-data.md": () => [
-    [
-      ["Endpoint", "`resource`"],
-      ...describeEndpoints().flatMap(({ method, path, personalRead }) =>
-        personalRead ? [[`\`${method} ${path}\``, `\`${personalRead}\``]] : [],
-      ),
-    ],
-  ],
   "docs/http-api.md": () => [
-    [["Endpoint", "Caller", "Scope", "Takes", "Answers"], ...tabulateEndpoints()],
+    [["Caller", "Scope", "Endpoints"], ...tabulateEndpoints(false)],
+    [["Caller", "Scope", "Endpoints"], ...tabulateEndpoints(true)],
     [["Status", "`type` ends with"], ...tabulateProblems()],
   ],
 };

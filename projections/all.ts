@@ -14,6 +14,7 @@ import { referrers } from "./messages-by-link.ts";
 import { restores } from "./restores.ts";
 import { canRewindContacts, rewindContacts } from "./rewind-contacts.ts";
 import { results } from "./results.ts";
+import { rewindResults } from "./rewind-results.ts";
 import { run } from "./current-run.ts";
 import { runs } from "./runs.ts";
 import { signals } from "./signals.ts";
@@ -76,7 +77,10 @@ export type Rewind<State> = (now: State, position: number) => Generator<void, St
  * Rewinds of projections whose state is large and changes little. For these, a rewind is faster than opening a snapshot
  * of that time.
  */
-const rewinds: { readonly [Name in ProjectionName]?: Rewind<StateOf<Name>> } = { contacts: rewindContacts };
+const rewinds: { readonly [Name in ProjectionName]?: Rewind<StateOf<Name>> } = {
+  contacts: rewindContacts,
+  results: rewindResults,
+};
 
 /** Returns the rewind of a projection; undefined if its past states have to be folded from the log. */
 export function rewindOf(name: ProjectionName): Rewind<unknown> | undefined {
@@ -85,7 +89,8 @@ export function rewindOf(name: ProjectionName): Rewind<unknown> | undefined {
 
 /** True if the projection's state can be rewound to a position. */
 export function canRewind<Name extends ProjectionName>(name: Name, now: StateOf<Name>, position: number): boolean {
-  return name === "contacts" && canRewindContacts(now as StateOf<"contacts">, position);
+  if (name === "contacts") return canRewindContacts(now as StateOf<"contacts">, position);
+  return rewindOf(name) !== undefined;
 }
 
 /** Projections whose states hold personal data. */

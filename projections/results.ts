@@ -25,8 +25,15 @@ export interface MessageGroup {
   readonly basis: NonNullable<Attempted["basis"]> | null;
 }
 
-/** Message to a recipient, and the recipient's reactions since. */
+/**
+ * Message to a recipient, and the recipient's reactions since. Events replace it by a changed copy, and positions say
+ * what was known when, so that `rewindResults` can restore earlier states and share their unchanged messages.
+ */
 export interface Message {
+  /** Position of the event that recorded the intent to send the message. */
+  readonly position: number;
+  /** Id by which the outcomes of the message refer to that event. */
+  readonly attempt_id: string;
   /**
    * Index of the message's group in `groups`. A number saves memory, because there is a message for each recipient ever
    * contacted.
@@ -43,16 +50,29 @@ export interface Message {
   readonly username: string;
   /** Numbers of the message's links in {@link Results.links}. */
   readonly links: readonly number[];
-  outcome: "open" | "in_doubt" | "sent" | "failed";
-  /** True if the network signalled that the recipient has read the message; false if that is unknown. */
-  seen: boolean;
-  replied: boolean;
-  opted_out: boolean;
+  readonly outcome: "open" | "in_doubt" | "sent" | "failed";
+  /** Position of the event that recorded the outcome `sent` or `failed`; 0 if there is none. */
+  readonly settled: number;
+  /** Number of the message that was the last one sent to the recipient until this one was sent; -1 if there is none. */
+  readonly superseded: number;
+  /** Position of the event that put the outcome in doubt, and its time in ms since 1970; absent if none did. */
+  readonly doubt?: { readonly position: number; readonly time: number } | undefined;
+  /**
+   * Position of the first event by which the network signalled that the recipient has read the message; 0 if that is
+   * unknown.
+   */
+  readonly seen: number;
+  /** Position of the first reply; 0 if there is none. */
+  readonly replied: number;
+  /** Position of the first opt-out; 0 if there is none. */
+  readonly opted_out: number;
   /** Clicks of the message's recipient; null if the recipient did not grant tracking, or revoked it. */
-  tracked: TrackedClicks | null;
+  readonly tracked: TrackedClicks | null;
+  /** Position of the event that revoked tracking, and the former `tracked`. The clicks in it are erased with their keys. */
+  readonly revoked?: { readonly position: number; readonly tracked: TrackedClicks } | undefined;
 }
 
-interface TrackedClicks {
+export interface TrackedClicks {
   /** Codes of the recipient's own links. */
   readonly codes: readonly string[];
   /**
@@ -62,9 +82,10 @@ interface TrackedClicks {
   recorded: number;
   /** Time at which the network accepted the message, in ms since 1970; if that is unknown, the time of the attempt. */
   sent: number;
-  clicks: number;
-  /** Number of clicks that are likely the network's own; they are never counted as the recipient's. */
-  suspected: number;
+  /** Positions of the recipient's clicks. */
+  readonly clicks: number[];
+  /** Positions of clicks that are likely the network's own; they are never counted as the recipient's. */
+  readonly suspected: number[];
   /**
    * Time of the first click that a person is likely to have made (not a bot), in ms since 1970; null if there is none.
    */
@@ -86,6 +107,8 @@ export interface TemplateNames {
 export interface Results extends TemplateNames {
   /** Groups of messages in the order of their first use. */
   groups: MessageGroup[];
+  /** Changes of `templates`, in the order of the log. */
+  named: (readonly [position: number, template: string, name: string])[];
   /** Numbers of the links, by the link as `linkKey` writes it. */
   links: Map<string, number>;
   /** Messages by their numbers, in the order in which they were attempted. */
@@ -98,10 +121,10 @@ export interface Results extends TemplateNames {
   /** Number of the last message sent to each recipient, by the recipient's network id. */
   sent: Map<string, number>;
   /**
-   * Numbers (keys of `messages`) of the last messages to recipients who had this handle then, by the handle in lower
-   * case, in the order of sending.
+   * Numbers (keys of `messages`) of the messages sent to this handle, by the handle in lower case, in the order of
+   * sending.
    */
-  handles: Map<string, number[]>;
+  handles: Map<string, readonly number[]>;
   /** Number of the message that contains a recipient's own link, by the link's code. */
   codes: Map<string, number>;
   /** Number of the message to each recipient with tracked clicks, by the recipient's id, and by `@` and the handle. */
@@ -114,7 +137,7 @@ export interface Results extends TemplateNames {
  */
 export const results: Projection<Results> = {
   name: "results",
-  version: 6,
+  version: 7,
   types: [
     "DirectMessageAttempted",
     "DirectMessageSent",
@@ -129,6 +152,7 @@ export const results: Projection<Results> = {
   ],
   initial: () => ({
     groups: [],
+    named: [],
     templates: new Map(),
     links: new Map(),
     messages: new Map(),
@@ -145,64 +169,73 @@ export const results: Projection<Results> = {
 };
 
 function evolveResults(state: Results, event: Folded): void {
+  const { position } = event;
   switch (event.type) {
     case "DirectMessageAttempted":
-      return attempt(state, event.data, event.time);
+      return attempt(state, event);
     case "DirectMessageInDoubt":
-      return doubt(state, event.data.attempt_id, event.time);
+      return doubt(state, event);
     case "DirectMessageSent":
-      return send(state, event.data, event.time);
+      return send(state, event);
     case "DirectMessageFailed":
-      settle(state, event.data.attempt_id, "failed");
-      return;
+      return fail(state, event);
     case "DirectMessageReceived": {
       const { recipient, received_at } = event.data;
-      return react(state, recipient, "replied", received_at);
+      return react(state, recipient, ["replied", position, received_at]);
     }
     case "DirectMessagesSeen":
-      return react(state, event.data.recipient, "seen", event.data.seen_at);
+      return react(state, event.data.recipient, ["seen", position, event.data.seen_at]);
     case "RecipientSuppressed": {
       const { recipient, reason, suppressed_at = event.time } = event.data;
       const isOwnWish = reason === "opt_out" || reason === "opt_out_page";
-      if (recipient !== undefined && isOwnWish) react(state, recipient, "opted_out", suppressed_at);
+      if (recipient !== undefined && isOwnWish) react(state, recipient, ["opted_out", position, suppressed_at]);
       return;
     }
     case "RecipientAdded":
     case "ConsentRecorded": {
       const { recipient, tracking = "granted" } = event.data;
-      if (tracking !== "granted") revokeTracking(state, recipient);
+      if (tracking !== "granted") revokeTracking(state, recipient, position);
       return;
     }
     case "PersonalLinkClicked":
-      return click(state, event.data.code, msOf(event.time));
+      return click(state, event);
     default:
   }
 }
 
-function attempt(state: Results, data: Attempted, at: string): void {
+function attempt(state: Results, { position, time: at, data }: Folded<"DirectMessageAttempted">): void {
   const { attempt_id, recipient, personal_links = [] } = data;
   const { id } = recipient;
-  const username = recipient.username.toLowerCase();
   const codes = personal_links.map(({ code }) => code);
-  const number = state.messages.size;
   const earlier = state.tracked.get(id) ?? NONE;
   const before = isOfOther(state, earlier, data.campaign ?? DEFAULT_CAMPAIGN) ? { before: earlier } : {};
-  const clicks = { clicks: 0, suspected: 0, first: null, ...before };
+  const clicks = { clicks: [], suspected: [], first: null, ...before };
+  const number = state.messages.size;
   state.messages.set(number, {
-    group: groupNumber(state, data),
+    position,
+    attempt_id,
+    group: groupNumber(state, data, position),
     at,
     id,
-    username,
+    username: recipient.username.toLowerCase(),
     links: linksOf(data).map((link) => linkNumber(state, link)),
     outcome: "open",
-    seen: false,
-    replied: false,
-    opted_out: false,
+    settled: 0,
+    superseded: NONE,
+    seen: 0,
+    replied: 0,
+    opted_out: 0,
     tracked: codes.length === 0 ? null : { codes, recorded: msOf(at), sent: msOf(at), ...clicks },
   });
-  state.open.set(attempt_id, number);
-  for (const code of codes) state.codes.set(code, number);
-  if (codes.length > 0) for (const name of [id, `@${username}`]) state.tracked.set(name, number);
+  indexAttempt(state, state.messages.get(number)!, number);
+}
+
+/** Adds a message that has no outcome, or whose recipient's clicks are tracked, to the indexes by which events find it. */
+export function indexAttempt({ open, codes, tracked }: Results, message: Message, number: number): void {
+  if (message.settled === 0) open.set(message.attempt_id, number);
+  for (const code of message.tracked?.codes ?? []) codes.set(code, number);
+  if (message.tracked !== null || message.revoked !== undefined)
+    for (const name of [message.id, `@${message.username}`]) tracked.set(name, number);
 }
 
 /** True if the message exists and belongs to another campaign than this one. */
@@ -214,10 +247,13 @@ function campaignIn({ groups, messages }: Results, number: number): string | und
   return groups[messages.get(number)?.group ?? NONE]?.campaign;
 }
 
-function groupNumber({ groups, templates }: Results, data: Attempted): number {
+function groupNumber({ groups, templates, named }: Results, data: Attempted, position: number): number {
   const { template = "", template_name, variant, run_id, source = null, basis = null } = data;
   const { campaign = DEFAULT_CAMPAIGN } = data;
-  if (template_name !== undefined) templates.set(template, template_name);
+  if (template_name !== undefined && templates.get(template) !== template_name) {
+    templates.set(template, template_name);
+    named.push([position, template, template_name]);
+  }
   // Messages of one run follow each other, so the newest groups are searched first.
   const known = groups.findLastIndex(
     (group) =>
@@ -237,68 +273,82 @@ function linkNumber({ links }: Results, link: string): number {
   return links.size - 1;
 }
 
-function doubt({ messages, open }: Results, attemptId: string, time: string): void {
-  const message = messages.get(open.get(attemptId) ?? NONE);
+/** Replaces members of a message; others keep the message as it was. */
+function change({ messages }: Results, number: number, members: Partial<Message>): void {
+  messages.set(number, { ...messages.get(number)!, ...members });
+}
+
+function doubt(state: Results, { position, time, data }: Folded<"DirectMessageInDoubt">): void {
+  const number = state.open.get(data.attempt_id) ?? NONE;
+  const message = state.messages.get(number);
   if (message?.outcome !== "open") return;
-  message.outcome = "in_doubt";
+  change(state, number, { outcome: "in_doubt", doubt: { position, time: msOf(time) } });
   if (message.tracked !== null) message.tracked.recorded = msOf(time);
 }
 
-function send(state: Results, { attempt_id, settled_by }: DataOf<"DirectMessageSent">, time: string): void {
-  const number = state.open.get(attempt_id) ?? NONE;
-  const message = settle(state, attempt_id, "sent");
-  if (message === undefined) return;
-  noteSent(state, message, number);
-  const { tracked } = message;
-  if (tracked === null) return;
+function send(state: Results, { position, time, data }: Folded<"DirectMessageSent">): void {
+  const number = settle(state, data.attempt_id);
+  if (number === undefined) return;
+  const superseded = noteSent(state, number);
+  change(state, number, { outcome: "sent", settled: position, superseded });
+  const tracked = state.messages.get(number)?.tracked;
+  if (tracked == null) return;
   tracked.recorded = msOf(time);
-  if (settled_by === "answer") tracked.sent = tracked.recorded;
+  if (data.settled_by === "answer") tracked.sent = tracked.recorded;
 }
 
-function noteSent(state: Results, { id, username }: Message, number: number): void {
+function fail(state: Results, { position, data }: Folded<"DirectMessageFailed">): void {
+  const number = settle(state, data.attempt_id);
+  if (number !== undefined) change(state, number, { outcome: "failed", settled: position });
+}
+
+/** Makes a message the last one sent to its recipient. Returns the number of the one before; -1 if there is none. */
+export function noteSent(state: Results, number: number): number {
   const { sent, handles, messages } = state;
-  const before = sent.get(id);
+  const { id, username } = messages.get(number)!;
+  const before = sent.get(id) ?? NONE;
   // The outcome of an earlier campaign's message may become known after a newer one was sent.
-  if (before !== undefined && before > number && isOfOther(state, before, campaignIn(state, number))) return;
-  const former = before === undefined ? undefined : messages.get(before)?.username;
-  const left = former === undefined ? [] : (handles.get(former) ?? []).filter((one) => one !== before);
-  if (former !== undefined && left.length > 0) handles.set(former, left);
-  else if (former !== undefined) handles.delete(former);
+  if (before > number && isOfOther(state, before, campaignIn(state, number))) return NONE;
   sent.set(id, number);
-  handles.getOrInsertComputed(username, () => []).push(number);
+  handles.set(username, [...(handles.get(username) ?? []), number]);
+  return before;
 }
 
 /**
- * Sets the final outcome of a message, and returns the message; undefined if it is already settled, because another
- * instance recorded its outcome.
+ * Removes a message from the open ones because its final outcome is known, and returns its number; undefined if it is
+ * already settled, because another instance recorded its outcome.
  */
-function settle({ messages, open }: Results, attemptId: string, outcome: "sent" | "failed"): Message | undefined {
-  const message = messages.get(open.get(attemptId) ?? NONE);
-  if (message === undefined) return undefined;
-  message.outcome = outcome;
+function settle({ open }: Results, attemptId: string): number | undefined {
+  const number = open.get(attemptId);
   open.delete(attemptId);
-  return message;
+  return number;
 }
 
 /**
  * Records a recipient's reaction to a message. If the message's outcome is not known yet, the reaction counts once the
  * message turns out to be sent.
  */
-function react(state: Results, who: Recipient, reaction: "seen" | "replied" | "opted_out", time: string): void {
-  const sent = findSent(state, who);
-  const open = [...state.open.values()].map((number) => state.messages.get(number)!).filter((one) => isTo(one, who));
-  for (const message of sent === undefined ? open : [...open, sent]) if (time >= message.at) message[reaction] = true;
+function react(state: Results, who: Recipient, [reaction, position, time]: Reaction): void {
+  const open = [...state.open.values()].filter((number) => isTo(state.messages.get(number)!, who));
+  for (const number of [...open, findSent(state, who)]) {
+    const message = state.messages.get(number);
+    if (message?.[reaction] === 0 && time >= message.at) change(state, number, { [reaction]: position });
+  }
 }
 
-/** Returns the last message sent to a recipient. */
-function findSent({ sent, handles, messages }: Results, who: Recipient): Message | undefined {
-  if (who.id !== undefined) return messages.get(sent.get(who.id) ?? NONE);
-  let found: Message | undefined;
+/** Reaction of a recipient, the position of the event that reports it, and when it occurred (ISO 8601). */
+type Reaction = readonly [reaction: "seen" | "replied" | "opted_out", position: number, time: string];
+
+/** Returns the number of the last message sent to a recipient; -1 if there is none. */
+function findSent({ sent, handles, messages }: Results, who: Recipient): number {
+  if (who.id !== undefined) return sent.get(who.id) ?? NONE;
+  let found = NONE;
   // Few recipients ever have the same handle, so all messages to a handle are searched. The newest intent counts, no
   // matter when its outcome became known.
   for (const number of handles.get(who.username?.toLowerCase() ?? "") ?? []) {
     const message = messages.get(number)!;
-    if (found === undefined || message.at >= found.at) found = message;
+    const isLast = sent.get(message.id) === number;
+    if (isLast && message.at >= (messages.get(found)?.at ?? "")) found = number;
   }
   return found;
 }
@@ -307,19 +357,24 @@ function isTo({ id, username }: Message, who: Recipient): boolean {
   return who.id === undefined ? who.username?.toLowerCase() === username : who.id === id;
 }
 
-/** Deletes the record of the recipient's clicks. Later clicks count as those of unknown visitors. */
-function revokeTracking(state: Results, who: Recipient): void {
-  for (let message = findTracked(state, who); message != null && message.tracked !== null;) {
-    const { codes, before } = message.tracked;
-    for (const code of codes) state.codes.delete(code);
-    message.tracked = null;
-    message = state.messages.get(before ?? NONE);
+/** Ends the record of the recipient's clicks. Later clicks count as those of unknown visitors. */
+function revokeTracking(state: Results, who: Recipient, position: number): void {
+  for (let number = findTrackedNumber(state, who); ;) {
+    const tracked = state.messages.get(number)?.tracked;
+    if (tracked == null) return;
+    for (const code of tracked.codes) state.codes.delete(code);
+    change(state, number, { tracked: null, revoked: { position, tracked } });
+    number = tracked.before ?? NONE;
   }
 }
 
+function findTrackedNumber({ tracked }: Results, { id, username }: Recipient): number {
+  return tracked.get(id ?? `@${username?.toLowerCase()}`) ?? NONE;
+}
+
 /** Returns the last message to a recipient that contained links of their own. */
-export function findTracked({ messages, tracked }: Results, { id, username }: Recipient): Message | undefined {
-  return messages.get(tracked.get(id ?? `@${username?.toLowerCase()}`) ?? NONE);
+export function findTracked(state: Results, who: Recipient): Message | undefined {
+  return state.messages.get(findTrackedNumber(state, who));
 }
 
 /**
@@ -333,15 +388,16 @@ export function formatTemplate({ templates }: TemplateNames, id: string): string
   return isAlone ? name : `${name} (${id})`;
 }
 
-function click({ messages, codes }: Results, code: string, at: number): void {
-  const message = messages.get(codes.get(code) ?? NONE);
+function click({ messages, codes }: Results, { position, time, data }: Folded<"PersonalLinkClicked">): void {
+  const message = messages.get(codes.get(data.code) ?? NONE);
   const tracked = message?.tracked;
   if (message === undefined || tracked == null) return;
+  const at = msOf(time);
   if (isFetch(message, at)) {
-    tracked.suspected++;
+    tracked.suspected.push(position);
     return;
   }
-  tracked.clicks++;
+  tracked.clicks.push(position);
   tracked.first ??= at;
 }
 

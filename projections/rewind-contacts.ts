@@ -241,6 +241,6 @@ function unlink({ ids, handles, links }: Contacts, key: string, contact: Contact
 }
 
 /** Returns a copy of the positions up to `position`; they are in ascending order. */
-function upTo(positions: readonly number[], position: number): number[] {
+export function upTo(positions: readonly number[], position: number): number[] {
   return positions.slice(0, positions.findLastIndex((one) => one <= position) + 1);
 }

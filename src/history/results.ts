@@ -8,7 +8,7 @@ import { count, named, orNull, text } from "../platform/common-schemas.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/rate-statistics.ts";
 import type { SomeStates } from "../../projections/all.ts";
-import { createBounds, precedingInterval, type Interval } from "../projector/parse-day-range.ts";
+import { createBounds, findFirstSince, precedingInterval, type Interval } from "../projector/parse-day-range.ts";
 import {
   addConversions,
   addCost,
@@ -261,11 +261,12 @@ function findConversionRow(
   return message === undefined ? holders.get(link) : rowsOf(message)[0];
 }
 
+/** Adds the messages of an interval. Times in the log never go back, so these messages follow each other. */
 function* eachWithin(messages: readonly Message[], interval: Interval, add: (message: Message) => void): Steps<void> {
   const within = createBounds(interval);
-  for (const [at, message] of messages.entries()) {
+  for (let at = findFirstSince(interval, messages); at < messages.length && within(messages[at]!.at); at++) {
     if (at % STEP_ENTRIES === 0) yield;
-    if (within(message.at)) add(message);
+    add(messages[at]!);
   }
 }
 
@@ -355,15 +356,15 @@ function addMessage({ messages, tracked, firstClicks }: Tally, message: Message,
   messages.attempted++;
   if (message.outcome !== "open") messages[message.outcome]++;
   if (message.outcome !== "sent") return;
-  if (message.seen) messages.seen++;
-  if (message.replied) messages.replied++;
-  if (message.opted_out) messages.opted_out++;
+  if (message.seen > 0) messages.seen++;
+  if (message.replied > 0) messages.replied++;
+  if (message.opted_out > 0) messages.opted_out++;
   if (message.tracked === null) return;
   const { codes, clicks, suspected, first, sent } = message.tracked;
   tracked.recipients++;
   if (codes.some((code) => converted.has(code))) tracked.converted++;
-  tracked.clicks += clicks;
-  tracked.suspected += suspected;
+  tracked.clicks += clicks.length;
+  tracked.suspected += suspected.length;
   if (first === null) return;
   tracked.clicked++;
   firstClicks.push(first - sent);

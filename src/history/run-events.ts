@@ -240,7 +240,8 @@ function settleRow(moment: RunMoment, row: RunRow, { type, data, time }: Recorde
 
 /** Says what a recipient did after the newest message to them; empty if nothing is known. */
 function sayReaction(moment: RunMoment, contact: Contact): string {
-  const { clicks = 0, first = null, sent = 0 } = findTracked(moment.state("results"), contact)?.tracked ?? {};
+  const tracked = findTracked(moment.state("results"), contact)?.tracked;
+  const { clicks: { length: clicks } = [], first = null, sent = 0 } = tracked ?? {};
   const after = first === null ? "" : `, ${formatDuration(Math.max(0, Math.round((first - sent) / 1000)))} after it`;
   return [
     contact.suppressed && "opted out",

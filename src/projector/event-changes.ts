@@ -83,7 +83,7 @@ export async function findChange<Name extends ProjectionName>(projection: Name, 
     rewind === undefined ? copy(before) : putBack(rewind, before, event),
   );
   const after = projectionOf(projection).evolve(state, event);
-  const differences = await findDifferences(before, after, rewind === undefined ? undefined : isMeant);
+  const differences = await findDifferences(before, after, projection === "contacts" ? isMeant : undefined);
   const isShown = characters <= WHOLE_CHARACTERS_MAX && !PERSONAL.has(projection);
   return {
     projection,
@@ -91,7 +91,7 @@ export async function findChange<Name extends ProjectionName>(projection: Name, 
      * Differences between the state before and after the event, in the order of the state, at most DIFFERENCES_MAX;
      * empty if nothing changed.
      */
-    differences: rewind === undefined ? differences : differences.map(withoutReplaced),
+    differences: projection === "contacts" ? differences.map(withoutReplaced) : differences,
     /**
      * State before and after the event; undefined if the states are large, or name recipients that the event is not
      * about.
@@ -101,8 +101,8 @@ export async function findChange<Name extends ProjectionName>(projection: Name, 
 }
 
 /**
- * False for a difference that readers need not see: in members that only serve a rewind, as they repeat each change, or
- * in the order of entries. In a rewound state only the order of `people` is meaningful.
+ * False for a difference of contacts that readers need not see: in members that only serve a rewind, as they repeat each
+ * change, or in the order of entries. In rewound contacts only the order of `people` is meaningful.
  */
 function isMeant({ path: [member, , below = ""], values }: Difference): boolean {
   if (member === "people") return !FOR_REWIND.includes(below);

@@ -45,3 +45,15 @@ export function createBounds({ from, to }: Interval): (time: string) => boolean 
   const [first, end] = [from, to].map((ms) => (ms === undefined ? undefined : toDay(ms)));
   return (time) => (first === undefined || time >= first) && (end === undefined || time < end);
 }
+
+/** Returns the index of the first entry that is not before the interval, by bisection. The entries are in order of time. */
+export function findFirstSince({ from }: Interval, entries: readonly { readonly at: string }[]): number {
+  const isSince = createBounds({ from, to: undefined });
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (isSince(entries[middle]!.at)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

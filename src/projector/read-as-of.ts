@@ -96,9 +96,11 @@ export function createPageMoments({ store, projector, past, clock, timezone }: M
 
   const newestRun = (): LogSpan["newestRun"] => {
     if (!projector.isFolded("runs")) return undefined;
-    const run = [...projector.state("runs").started.values()].findLast(({ number }) => number !== null);
-    if (run === undefined || run.number === null || run.position === 1) return undefined;
-    return { number: run.number, before: run.position - 1, startedAt: run.started_at };
+    let newest: LogSpan["newestRun"];
+    for (const { number, position, started_at } of projector.state("runs").started.values()) {
+      if (number !== null && position > 1) newest = { number, before: position - 1, startedAt: started_at };
+    }
+    return newest;
   };
 
   return {

@@ -292,8 +292,9 @@ function describeTrackedClicks(moment: PageMoment<"results">, contact: Contact):
   const { clicks, suspected, first, sent } = tracked;
   const after =
     first === null ? "" : `, the first ${formatDuration(Math.round((first - sent) / 1_000))} after the message`;
-  const more = suspected === 0 ? "" : `; ${grouped(suspected)} more may be X itself, and are not counted as theirs`;
-  return `${grouped(clicks)} on links of their own${after}${more}`;
+  const more =
+    suspected.length === 0 ? "" : `; ${grouped(suspected.length)} more may be X itself, and are not counted as theirs`;
+  return `${grouped(clicks.length)} on links of their own${after}${more}`;
 }
 
 /**

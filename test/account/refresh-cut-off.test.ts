@@ -68,6 +68,32 @@ test("a kill before the new pair is stored ends the grant after one more refresh
   expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
 });
 
+test.each(["get", "put"] as const)(
+  "a process that stands still in the vault's %s asks the network nothing",
+  async (name) => {
+    const { world, first } = await linked();
+    const stood: AccountProcess = await world.start({
+      vault: {
+        ...first.vault,
+        async [name](...asked: never[]) {
+          const result: unknown = await (first.vault[name] as (...asked: never[]) => Promise<unknown>)(...asked);
+          stood.freeze();
+          world.now += LEASE_MS;
+          return result;
+        },
+      },
+    });
+    expect(await outcomeOf(stood.tokens.use(echo))).toBe("unavailable");
+    expect(world.oauth.refreshed).toEqual([]);
+    expect((await first.vault.get("x-tokens"))?.value).toContain(`"begun":${name === "put"}`);
+
+    world.now += LIFE_MS;
+    expect(await (await world.start()).tokens.use(echo)).toBe("access-2");
+    expect(world.oauth.refreshed).toEqual(["refresh-1"]);
+    expect(world.announced.size).toBe(0);
+  },
+);
+
 test("a kill before the network is reached leaves the refresh token valid, without an announcement", async () => {
   const { world, first } = await linked();
   await standStillInRefresh(world, first, false);

@@ -10,6 +10,7 @@ import {
   violationsOf,
 } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { signInByRequest } from "../harness/operator.ts";
 import { authorize, BEARER, exported, openInstallation, type Installation, type Running } from "../harness/process.ts";
 
@@ -37,7 +38,6 @@ const PATHS = [
 /** Types of events. The test opens the page of the newest event of each type, and the pages that it links to. */
 const NAMING = ["DirectMessageSent", "RunStarted", "LinkClicked"];
 
-const SCHEMES = ["light", "dark"] as const;
 const WIDTHS = [360, 768, 1_280] as const;
 
 /** A word that is wider than a phone. The page must break it instead of becoming wider. */
@@ -95,7 +95,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     return { page, wrong };
   }
 
-  test("has accessible pages no wider than the screen in either color scheme", async () => {
+  test("has accessible pages no wider than the screen, with exact times in sentences", async () => {
     const { page, wrong } = await signedIn();
     const named: string[] = [];
     for (const type of NAMING) {
@@ -107,12 +107,18 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     expect(kinds.join(" ")).toBe("activity people activity runs activity links");
     for (const path of [...PATHS, ...named]) {
       await page.goto(service.url + path);
+      const text = await page.locator("body").innerText();
+      const relative = text.match(
+        /.*\b(?:until|since|at|before|after|again|on) (?:now|in \d|\d+ \w+ ago|yesterday|tomorrow)\b.*/g,
+      );
+      expect([path, relative]).toEqual([path, null]);
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 800 });
         expect([path, width, await overhangOf(page), await faultsAtEnd(page)]).toEqual([path, width, 0, []]);
         if (width === 360) expect([path, width, ...(await violationsInSchemes(page))]).toEqual([path, width]);
-        // The same elements have the same colors at any width.
-        if (width === 1_280) expect([path, width, ...(await violationsInState(page))]).toEqual([path, width]);
+        // A wide page has the same elements in another layout, which one of its kind shows.
+        if (width === 1_280 && (isWhole || path === "/people"))
+          expect([path, width, ...(await violationsInState(page))]).toEqual([path, width]);
       }
     }
     expect(wrong).toEqual([]);
@@ -120,18 +126,15 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
   });
 
   test("fails the accessibility check for planted faults, in either scheme", async () => {
-    for (const colorScheme of SCHEMES) {
-      const { page } = await signedIn({ colorScheme });
-      expect(await violationsOf(page)).toEqual([]);
-      await page.evaluate(() => {
-        const main = document.querySelector("main")!;
-        main.append(document.createElement("img"), document.createElement("input"));
-        Object.assign(main.querySelector("h1")!.style, { color: "gray", background: "#888" });
-      });
-      const found = (await violationsOf(page)).map(([rule]) => rule);
-      expect(found.toSorted()).toEqual(["color-contrast", "image-alt", "label"]);
-      await page.context().close();
-    }
+    const { page } = await signedIn();
+    await page.evaluate(() => {
+      const main = document.querySelector("main")!;
+      main.append(document.createElement("img"), document.createElement("input"));
+      Object.assign(main.querySelector("h1")!.style, { color: "gray", background: "#888" });
+    });
+    const found = (await violationsInSchemes(page)).map(([scheme, rule]) => `${scheme} ${rule}`);
+    expect(found.toSorted()).toEqual(["dark color-contrast", "light color-contrast", "light image-alt", "light label"]);
+    await page.context().close();
   });
 
   test("shows exact times in sentences, not relative ones such as until in 2 hours", async () => {
@@ -142,14 +145,6 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     const expires = String(authorized?.data["expires_at"]);
     const exact = formatTime(expires, "short", { language: "en-US", timezone: "UTC", now: Date.now() });
     expect(sentence).toEndWith(`its access token lasts until ${exact}`);
-    for (const path of PATHS) {
-      await page.goto(service.url + path);
-      const text = await page.locator("body").innerText();
-      const wrong = text.match(
-        /.*\b(?:until|since|at|before|after|again|on) (?:now|in \d|\d+ \w+ ago|yesterday|tomorrow)\b.*/g,
-      );
-      expect([path, wrong]).toEqual([path, null]);
-    }
     await page.context().close();
   });
 

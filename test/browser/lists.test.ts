@@ -5,6 +5,7 @@ import { MARKETERS_LIST } from "../fixtures/marketers-list.ts";
 import { PEOPLE_SHOWN } from "../../src/console/pages/people.tsx";
 import { overhangOf, violationsInState } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { operatorOf, signInByRequest, type Operator } from "../harness/operator.ts";
 import { authorize, BEARER, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
@@ -44,8 +45,18 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     return operator;
   }
 
-  async function leave({ page, wrong }: Operator): Promise<void> {
-    expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
+  /** Checks a state of a page. The wide page has the same elements as on a phone, so its rules are checked only there. */
+  async function check(page: Page): Promise<void> {
+    const hasRules = isWhole || page.viewportSize()!.width === 390;
+    expect([await overhangOf(page), hasRules ? await violationsInState(page) : []]).toEqual([0, []]);
+  }
+
+  async function leave(operator: Operator): Promise<void> {
+    await check(operator.page);
+    await close(operator);
+  }
+
+  async function close({ page, wrong }: Operator): Promise<void> {
     expect(wrong).toEqual([]);
     await page.context().close();
   }
@@ -177,10 +188,10 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
       "go.example/b\t2\t0",
       "go.example/a\t1\t0",
     ]);
-    expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
+    await check(page);
     await operator.open(line);
     await link.waitFor({ state: "hidden" });
-    await leave(operator);
+    await close(operator);
   });
 
   test("a line of the news unfolds by touch", async () => {
@@ -235,7 +246,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
           .first()
           .evaluate((region) => region.scrollHeight - region.clientHeight),
       ).toBe(0);
-      await leave(operator);
+      await close(operator);
     },
   );
 
@@ -252,14 +263,13 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await operator.press(`Suppress ${name}`);
     const notice = page.getByRole("status").filter({ hasText: "The recipient never gets a message again." });
     await operator.sees(notice);
-    if (way !== "by mouse, without script") expect(await violationsInState(page)).toEqual([]);
+    if (way !== "by mouse, without script") await check(page);
     const { href } = new URL(page.url());
     if (way === "by mouse") await page.reload();
     else await page.getByRole("link", { name: "Dismiss" }).press("Enter");
     await notice.waitFor({ state: "detached" });
     expect(page.url().replace(/\?$/, "")).toBe(href);
-    if (way !== "by mouse, without script") await leave(operator);
-    else await page.context().close();
+    await close(operator);
   });
 
   test.each([
@@ -286,7 +296,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await page.mouse.wheel(0, 5_000);
     await operator.sees(page.locator(".past-bar"));
     expect(await page.locator(".past-bar").evaluate((bar) => Math.round(bar.getBoundingClientRect().top))).toBe(56);
-    if (way === "by mouse") expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
+    if (way === "by mouse") await check(page);
     await operator.follow("Back to now");
     expect(await page.locator(".past-bar").count()).toBe(0);
     await page.context().close();
@@ -303,7 +313,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
       buffer: Buffer.from(MARKETERS_LIST),
     });
     await operator.sees(page.getByRole("button", { name: /^Import \d+ people$/ }));
-    expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
+    await check(page);
     const column = page.getByLabel("Opted in", { exact: true });
     await column.focus();
     await column.selectOption("do not import");
@@ -322,7 +332,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     expect(await refused.evaluate((link) => document.activeElement === link)).toBe(true);
     await page.getByRole("link", { name: "Cancel" }).click();
     expect(await page.locator("dialog[open]").count()).toBe(0);
-    await leave(operator);
+    await close(operator);
   });
 
   test.each(WIDTHS)("Preview waits for the preview that the file started, and says so, %d px wide", async (width) => {
@@ -345,7 +355,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await operator.sees("This file says when people agreed, not how: choose the basis for all rows.");
     expect([previews, new URL(page.url()).pathname]).toEqual([1, "/people"]);
     expect(await page.getByText("Reading the file…").isVisible()).toBe(false);
-    expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
+    await check(page);
 
     const source = page.getByLabel("Source of consent", { exact: true });
     await source.fill("Newsletter form");
@@ -354,7 +364,6 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await operator.sees("Imports 2 people; 2 of them with consent.");
     expect(await source.inputValue()).toBe("Newsletter form");
     expect(new URL(page.url()).pathname).toBe("/people");
-    expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
     operator.wrong.splice(0);
     await leave(operator);
   });

@@ -26,12 +26,19 @@ export async function violationsOf(
   rules: keyof typeof RULES = "all",
 ): Promise<readonly (readonly [rule: string, element: string | undefined])[]> {
   // The checker is injected as the browser's own tools are, because the page's policy allows only its own scripts.
-  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
+  if (!(await page.evaluate(() => "axe" in globalThis))) await inject(page);
   return page.evaluate(async (only) => {
     // Omits passed checks, which would list most of the page several times.
     const { violations } = await axe.run({ resultTypes: ["violations"], ...only });
     return violations.map(({ id, nodes }) => [id, nodes[0]?.html] as const);
   }, RULES[rules]);
+}
+
+/** Takes half the processor time of `page.evaluate`, because the browser caches the compiled code. */
+async function inject(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Runtime.evaluate", { expression: AXE });
+  await session.detach();
 }
 
 /**

@@ -2,7 +2,7 @@
 export const isWhole = process.env["FAULTS_WHOLE"] === "1";
 
 /** Share of the random cases that a run of all test files tries. */
-const PART = 1 / 5;
+const PART = 1 / 10;
 
 /**
  * Returns how many random cases to try, or how many of their situations to expect: `whole` with the fault tests, a part

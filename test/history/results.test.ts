@@ -238,6 +238,20 @@ describe("an interval", () => {
       expect(() => interval(from, to)).toThrow(ServiceError);
   });
 
+  test("counts each message in every interval with its day, and in no other", async () => {
+    const sentOn = [2, 0, 1, 3, 1];
+    const days = sentOn.map((_, day) => `2026-11-${20 + day}`);
+    const { results: all } = fold(
+      days.flatMap((day, at) => Array.from({ length: sentOn[at]! }, () => message(`${day}T00:00:00.000Z`, "1")).flat()),
+    );
+    for (const from of days.keys()) {
+      for (let to = from; to < days.length; to++) {
+        const { figures } = await sumMessages(all, parseInterval(days[from], days[to], 0));
+        expect(figures.attempted).toBe(sentOn.slice(from, to + 1).reduce((sum, count) => sum + count));
+      }
+    }
+  });
+
   test("has the same message figures when they are summed without clicks", async () => {
     const states = fold(STORY);
     const withoutClicks = (of: Figures) => ({ ...of, clicks: null });

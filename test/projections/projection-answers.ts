@@ -3,6 +3,7 @@ import type { Recorded } from "../../events/catalog.ts";
 import { projectionOf, PROJECTION_NAMES } from "../../projections/all.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
+import type { Results } from "../../projections/results.ts";
 import { rewindContacts } from "../../projections/rewind-contacts.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { createStates } from "../../projections/states.ts";
@@ -25,7 +26,8 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
     const projection = projectionOf(name);
     const folded = fold(projection, projection.initial(), events);
     // The costs of signals by day are a new member of the runs.
-    const state = encodeState(name === "runs" ? { ...(folded as object), signals: undefined } : folded);
+    const known = name === "runs" ? { ...(folded as object), signals: undefined } : folded;
+    const state = encodeState(name === "results" ? toFormerResults(folded as Results) : known);
     // Each message is now of a campaign, which these logs do not name.
     return [`state ${name}`, withoutOwnLinks(state.replaceAll('"campaign":"default",', ""))] as const;
   });
@@ -59,6 +61,30 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
     ["words", plain(events.map(describeEvent))],
   ] as const;
   return Object.fromEntries(answers.map(([name, text]) => [name, text.length < 80 ? text : hash(text)]));
+}
+
+/**
+ * Converts results to their former shape: without positions, and with only the last message to each recipient in the
+ * index by handle.
+ */
+function toFormerResults(state: Results) {
+  const handles = new Map<string, number[]>();
+  const sent = [...state.messages].filter(([, { outcome }]) => outcome === "sent");
+  for (const [number, { superseded, username }] of sent.toSorted(([, one], [, other]) => one.settled - other.settled)) {
+    const former = state.messages.get(superseded)?.username;
+    const left = (handles.get(former ?? "") ?? []).filter((one) => one !== superseded);
+    if (former !== undefined && left.length > 0) handles.set(former, left);
+    else if (former !== undefined) handles.delete(former);
+    handles.getOrInsertComputed(username, () => []).push(number);
+  }
+  const messages = [...state.messages].map(([number, { group, at, id, username, links, outcome, ...message }]) => {
+    const { seen, replied, opted_out, tracked } = message;
+    const reactions = { seen: seen > 0, replied: replied > 0, opted_out: opted_out > 0 };
+    const counted = tracked && { ...tracked, clicks: tracked.clicks.length, suspected: tracked.suspected.length };
+    return [number, { group, at, id, username, links, outcome, ...reactions, tracked: counted }] as const;
+  });
+  const { groups, templates, links, open, sent: last, codes, tracked } = state;
+  return { groups, templates, links, messages: new Map(messages), open, sent: last, handles, codes, tracked };
 }
 
 /** Returns a hash of the recipients of a position, put back from those of all events. */

@@ -210,7 +210,7 @@ const FETCH_S = FETCH_MS / 1_000;
 
 function trackedIn(state: Results) {
   const tracked = state.messages.get(0)?.tracked;
-  return tracked && { clicks: tracked.clicks, suspected: tracked.suspected, first: tracked.first };
+  return tracked && { clicks: tracked.clicks.length, suspected: tracked.suspected.length, first: tracked.first };
 }
 
 const ms = (seconds: number): number => Date.parse("2026-11-20T10:00:00.000Z") + seconds * 1_000;
@@ -279,7 +279,7 @@ test("an opt-out by handle reads only the messages to that handle", () => {
   const log = testLog(Date.parse("2026-11-21T10:00:00.000Z"));
   log.add("RecipientSuppressed", { recipient: { username: "ANN" }, reason: "opt_out" });
   for (const event of log.events) results.evolve(state, event);
-  expect(messages.get(others.length)).toMatchObject({ username: "ann", opted_out: true });
+  expect(messages.get(others.length)).toMatchObject({ username: "ann", opted_out: log.events[0]!.position });
   expect(looked).toBeLessThan(5);
 });
 
@@ -291,7 +291,7 @@ test("an opt-out by handle finds the last message to it, as a full scan does", (
       const { messages } = given(results, [...events, optedOut({ username })]);
       const last = new Map(people.map(({ id }, nth) => [id, nth]));
       const wanted = people.findLastIndex((who, nth) => who.username === username && last.get(who.id) === nth);
-      const found = [...messages].filter(([, message]) => message.opted_out).map(([number]) => number);
+      const found = [...messages].filter(([, message]) => message.opted_out > 0).map(([number]) => number);
       expect(found).toEqual(wanted === -1 ? [] : [wanted]);
     }),
   );

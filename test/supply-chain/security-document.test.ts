@@ -6,10 +6,10 @@ import { join } from "node:path";
 const ROOT = join(import.meta.dirname, "../..");
 const DOCUMENT = readFileSync(join(ROOT, "docs/security-requirements.md"), "utf8");
 
-/** Rows of the tables about requirements that are met. */
+/** The items about requirements that are met. */
 const rows = DOCUMENT.slice(0, DOCUMENT.indexOf("Not met, or left"))
   .split("\n")
-  .filter((line) => /^\| (?:API)?\d/.test(line));
+  .filter((line) => /^- (?:API)?\d/.test(line));
 
 /** The links of a row to files of tests. */
 const testsIn = (row: string): readonly string[] =>

@@ -73,7 +73,6 @@ export function wordReport(figures: ReportFigures): string {
   add("earlier", ...sayEarlier(figures));
   add("skipped", ...saySkips(run));
   add("refused", ...sayRefused(figures));
-  if (since.at !== null) add("at", `Last report: ${since.at.slice(0, 16).replace("T", " ")} UTC.`);
   if (run !== undefined) add("url", `The run: ${run.url}`);
   const word = () => result + [...details.values()].join("\n");
   for (const name of EXPENDABLE) if (word().length > REPORT_CHARACTERS_MAX) details.delete(name);
@@ -81,7 +80,7 @@ export function wordReport(figures: ReportFigures): string {
 }
 
 /** Details that are left out of a report that would be too long, the least important first. */
-const EXPENDABLE = ["skipped", "at", "earlier", "refused", "url", "verdict", "quota", "openUrl"];
+const EXPENDABLE = ["skipped", "earlier", "refused", "url", "verdict", "quota", "openUrl"];
 
 function sayOverdue({ run, overdueHours: hours }: ReportFigures): readonly string[] {
   if (run === undefined) return ["No run has begun yet."];
@@ -108,9 +107,8 @@ function sayEnd(run: ReportedRun | undefined): readonly string[] {
 
 /** Says the counts of a run as {@link sayCounts} does, and what "in doubt" means. */
 export function explainCounts(counts: ReportedCounts): string {
-  const { in_doubt } = counts;
-  if (in_doubt === 0) return sayCounts(counts);
-  return `${sayCounts(counts)} (${in_doubt === 1 ? "it" : "they"} may have arrived)`;
+  if (counts.in_doubt === 0) return sayCounts(counts);
+  return `${sayCounts(counts)} (may have arrived)`;
 }
 
 function sayQuota({ quota: { used, limit, window } }: ReportFigures): string {
@@ -142,7 +140,8 @@ function saySince({ at, replies, opt_outs, clicks }: SinceReport): string {
     countInWords(opt_outs, "opt-out"),
     `${countInWords(clicks, "click")} by people`,
   ];
-  return `${at === null ? "So far" : "Since the last report"}: ${counts.join(", ")}.`;
+  const since = at === null ? "So far" : `Since ${at.slice(0, 16).replace("T", " ")} UTC (last report)`;
+  return `${since}: ${counts.join(", ")}.`;
 }
 
 function sayRefused({ since: { refused } }: ReportFigures): readonly string[] {
@@ -167,8 +166,8 @@ function sayVerdict({ verdict }: ReportFigures): readonly string[] {
 }
 
 function sayOpen(open: ReportFigures["open"]): string {
-  if (open.length === 0) return "Nothing needs a person.";
+  if (open.length === 0) return "Nothing needs attention.";
   const named = open.slice(0, NAMED_MAX).map(({ title }) => title);
   const rest = open.length - named.length;
-  return `Needs a person: ${named.join("; ")}${rest === 0 ? "" : `; ${grouped(rest)} more`}.`;
+  return `Needs attention: ${named.join("; ")}${rest === 0 ? "" : `; ${grouped(rest)} more`}.`;
 }

@@ -17,7 +17,7 @@ export const sendReport = operation({
   access: ["token", "run"],
   summary: "Post a report of outreach to the team chat.",
   description:
-    "One message with counts and no names: the newest run and its cost, the day's quota, replies, opt-outs and clicks since the last report, the better variant of the message, runs that were refused, and what needs a person. With REPORT_EXPECT it says if no run has begun for too long, so that a scheduler which asks for a report each day also reports its own failure. Each request posts another report.",
+    "One message with counts and no names: the newest run and its cost, the day's quota, replies, opt-outs and clicks since the last report, the better variant of the message, runs that were refused, and what needs attention. With REPORT_EXPECT it says if no run has begun for too long, so that a scheduler which asks for a report each day also reports its own failure. Each request posts another report.",
   personalRead: false,
   input: {},
   output: { id, report: text("Run 36, started 2026-11-29, message Autumn invite: 40 sent, 12 skipped.") },

@@ -35,8 +35,7 @@ export function readCsvTable(text: string) {
   const body = named === null ? text : text.slice(named[0].length);
   const delimiter = named?.[1] ?? detectDelimiter(body);
   const { records, unclosedFrom } = readRecords(body, delimiter, named === null ? 1 : 2);
-  const filled = records.filter(({ cells }) => cells.some((cell) => cell.trim() !== ""));
-  const [first, ...rest] = filled;
+  const [first, ...rest] = records;
   if (first === undefined) throw new ServiceError("invalid", "the file is empty");
   const names = first.cells.map(withoutSpacedQuotes);
   const inApostrophes = names.find(isInApostrophes);
@@ -104,8 +103,8 @@ function findRowFault(cells: readonly string[], names: readonly string[]): strin
 }
 
 /**
- * Reads the records of a CSV file, each with its line. Lines are counted here, over blank records too, because the
- * parser miscounts after a CRLF inside quotes.
+ * Reads the records of a CSV file that are not blank, each with its line. Lines are counted here, because the parser
+ * miscounts after a CRLF inside quotes.
  */
 function readRecords(text: string, delimiter: string, firstLine: number) {
   const records: CsvRecord[] = [];
@@ -118,7 +117,7 @@ function readRecords(text: string, delimiter: string, firstLine: number) {
       relax_column_count: true,
       relax_quotes: true,
       on_record(cells: string[]) {
-        records.push({ line, cells: cells.slice(0, CELLS_MAX) });
+        if (cells.some(isFilled)) records.push({ line, cells: cells.slice(0, CELLS_MAX) });
         line += 1 + cells.reduce((sum, cell) => sum + lineBreaks(cell), 0);
         return null;
       },
@@ -141,7 +140,18 @@ const CELLS_MAX = COLUMNS_MAX + 1;
  * character.
  */
 function splitRecords(text: string, delimiter: string, firstLine: number): CsvRecord[] {
-  return text.split(LINE_END).map((line, at) => ({ line: firstLine + at, cells: line.split(delimiter, CELLS_MAX) }));
+  const records: CsvRecord[] = [];
+  let line = firstLine;
+  for (const row of text.split(LINE_END)) {
+    // Millions of blank lines, which some programs write below a list, would take gigabytes as records.
+    if (isFilled(row.replaceAll(delimiter, ""))) records.push({ line, cells: row.split(delimiter, CELLS_MAX) });
+    line++;
+  }
+  return records;
+}
+
+function isFilled(cell: string): boolean {
+  return cell.trim() !== "";
 }
 
 function lineBreaks(cell: string): number {

@@ -14,14 +14,16 @@ const toToken = (secret: string, more: Partial<ApiToken> = {}): ApiToken => ({
   ...more,
 });
 
-/** The table in docs/http-api.md: endpoint -> the credential and scope that it requires. */
+/** The tables in docs/http-api.md: endpoint -> the credential and scope that it requires. */
 const DOCUMENTED = new Map(
   [
     ...readFileSync(new URL("../../../docs/http-api.md", import.meta.url), "utf8").matchAll(
-      /^\| `((?:GET|POST) \S+)` +\| (all|token|token\/session|session|token under `strict`) +\| (?:`(\w+)`)? +\|/gm,
+      /^\| (all|token|token\/session|session|token under `strict`) +\| (?:`(\w+)`)? +\| (.+?) +\|$/gm,
     ),
-  ].map(
-    ([, endpoint = "", caller = "", scope]) => [endpoint, { caller, scope: scope as TokenScope | undefined }] as const,
+  ].flatMap(([, caller = "", scope, endpoints = ""]) =>
+    [...endpoints.matchAll(/`((?:GET|POST) \S+)`/g)].map(
+      ([, endpoint = ""]) => [endpoint, { caller, scope: scope as TokenScope | undefined }] as const,
+    ),
   ),
 );
 

@@ -144,7 +144,14 @@ export async function startPostgres({
    * it closes an idle connection.
    */
   async function ask(statement: string): Promise<readonly Record<string, unknown>[]> {
-    const admin = postgres({ host: "127.0.0.1", port, user: "postgres", max: 1, onnotice: () => {} });
+    const admin = postgres({
+      host: "127.0.0.1",
+      port,
+      user: "postgres",
+      max: 1,
+      fetch_types: false,
+      onnotice: () => {},
+    });
     try {
       return await admin.unsafe(statement);
     } finally {
