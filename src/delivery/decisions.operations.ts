@@ -157,7 +157,7 @@ async function decide(context: DecisionContext, input: Selection, status: Letter
 
 /**
  * Creates what the operations for decisions on dead letters share. `verb` and `done` are words of sentences such as
- * `Retry 3 dead letters?` and `3 dead letters were retried`.
+ * `Retry 3 dead letters?` and `3 dispatches were retried`.
  */
 function decision(verb: string, done: string, toStatus: (input: Selection) => LetterStatus) {
   return {
@@ -181,9 +181,8 @@ function decision(verb: string, done: string, toStatus: (input: Selection) => Le
     isPartial: ({ left }: DecidedJson, { all }: Selection): boolean =>
       left.some(({ why: reason }) => reason !== "decided_meanwhile" || all !== true),
     text(answer: DecidedJson, input: Selection): string {
-      const [one, many] = toStatus(input) === "dead" ? ["dead letter", "dead letters"] : ["dispatch", "dispatches"];
       const [was, were] = input.dry_run === true ? ["would be", "would be"] : ["was", "were"];
-      const number = countInWords(answer.done, `${one} ${was}`, `${many} ${were}`);
+      const number = countInWords(answer.done, `dispatch ${was}`, `dispatches ${were}`);
       return `${number} ${done}.${describeLeft(answer)}`;
     },
   } as const;

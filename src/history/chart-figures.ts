@@ -115,7 +115,7 @@ function countPeriods<Counts extends Record<keyof Counts, number>, Kind extends 
  * other ones with as many. Times are in ms since 1970. Undefined without clicks by people.
  */
 export function findBestHour(quarters: ClickQuarters, choice: PeriodsChoice) {
-  const [{ start } = { start: 0 }] = periodsOf(new Map(), choice, noClicks);
+  const start = startOfPeriods(choice);
   const shown = [...quarters].filter(([quarter]) => quarter >= start && quarter <= choice.until);
   const hours = Map.groupBy(shown, ([quarter]) => toHour(quarter, choice.timezone));
   const counted = [...hours].map(([from, all]) => {
@@ -126,6 +126,11 @@ export function findBestHour(quarters: ClickQuarters, choice: PeriodsChoice) {
   const best = counted.filter((hour) => hour.people === people);
   const from = Math.max(...best.map((hour) => hour.from));
   return { from, to: from + HOUR_MS, people, others: best.length - 1 };
+}
+
+/** Returns the start of the first period, in ms since 1970. */
+export function startOfPeriods(choice: PeriodsChoice): number {
+  return periodsOf(new Map(), choice, noClicks)[0]?.start ?? 0;
 }
 
 /** Returns the start of the clock's hour that contains `ms`; both in ms since 1970. */
@@ -202,7 +207,7 @@ export interface ChartRange {
 const DAYS_MAX = 90;
 
 /** Ranges of time that a reader may choose for a chart. */
-export const RANGES = {
+const RANGES = {
   "24h": { unit: "hour", count: 24, words: "24 h" },
   "7d": { unit: "day", count: 7, words: "7 d" },
   "30d": { unit: "day", count: 30, words: "30 d" },
@@ -235,6 +240,21 @@ export function chooseOwnRange({ now, timezone, ...texts }: ChartRange): Periods
   if (days > 2) return { unit: "day", count: Math.min(days, DAYS_MAX), until, timezone, isFitted: false };
   const hours = Math.ceil((until + 1 - first.epochMilliseconds) / HOUR_MS);
   return { unit: "hour", count: hours, until, timezone, isFitted: false };
+}
+
+/** Lists the ranges that a reader may choose with one click: the query parameters, and words for the range. */
+export function listRanges({ now, timezone, from, to, range }: ChartRange) {
+  const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timezone).toPlainDate();
+  const yesterday = today.subtract({ days: 1 }).toString();
+  const own = chooseOwnRange({ now, timezone, from, to, range });
+  const named = [undefined, ...RANGE_NAMES].map((name) => ({
+    fields: { range: name, from: undefined, to: undefined },
+    words: name === undefined ? "Fitted" : RANGES[name].words,
+    isCurrent: own === undefined && name === range,
+  }));
+  const isYesterday = from === yesterday && to === yesterday;
+  const ofYesterday = { range: undefined, from: yesterday, to: yesterday };
+  return [...named, { fields: ofYesterday, words: "Yesterday", isCurrent: isYesterday }];
 }
 
 /** Parses a day, ISO 8601. Undefined if the text is not a day. */

@@ -6,14 +6,15 @@ import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import type { Referrers } from "../../projections/messages-by-link.ts";
 import { formatTemplate } from "../../projections/results.ts";
 import { linkKey } from "../../projections/link-keys.ts";
-import { noClicks } from "../../projections/suspected-clicks.ts";
+import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
 import { msOf } from "../../projections/time.ts";
 import { eventsAt } from "../log/event-log.ts";
 import { grouped } from "../platform/counts-and-lists.ts";
 import { canonicalAddress } from "../platform/ip-address.ts";
 import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted-page.ts";
 import { newestEvents, type PageMoment } from "../projector/read-as-of.ts";
-import type { ClickQuarters } from "./chart-figures.ts";
+import { startOfPeriods, type ClickQuarters, type PeriodsChoice } from "./chart-figures.ts";
+import { addClicks } from "./news-clicks.ts";
 import { streamsOfLink } from "./history.ts";
 import { addConversions, formatValues, noWorth, toWorthFigures } from "./results-worth.ts";
 import { isErased } from "./event-sentences.ts";
@@ -23,14 +24,27 @@ import { join, other, say, type Sentence } from "./sentences/sentence.ts";
 export const LINK_LIST_COLUMNS = ["link", "people", "suspected", "bots", "last"] as const;
 type LinkColumn = (typeof LINK_LIST_COLUMNS)[number];
 
-/** Lists the links that were clicked, sorted, and sums up the clicks of all links. */
-export function readLinkList(moment: PageMoment<"clicks" | "suspected">, page: ListPage<LinkColumn>) {
-  const { all, others, quarters } = moment.state("suspected");
+/**
+ * Lists the links that were clicked, sorted, and sums up the clicks of all links. `recent`: counts to list in place of
+ * those since the beginning, as {@link countRecentClicks} returns them.
+ */
+export function readLinkList(
+  moment: PageMoment<"clicks" | "suspected">,
+  page: ListPage<LinkColumn>,
+  recent?: RecentCounts,
+) {
+  const { all, others, quarters, links } = moment.state("suspected");
   const sorted = createSortedPage(page);
-  for (const link of moment.state("clicks").links.keys()) sorted.add(toLinkValue(moment, link, page.sort.by), link);
+  for (const [link, { last_position: last }] of moment.state("clicks").links) {
+    if (recent !== undefined && !recent.has(link)) continue;
+    const { clicks = 0, suspected = 0, bots = 0 } = (recent ?? links).get(link) ?? {};
+    const values = { people: clicks - suspected, suspected, bots, last };
+    const { by } = page.sort;
+    sorted.add(by === "link" ? link : toSortValue(values[by]), link);
+  }
   const { keys, next } = sorted.end();
   return {
-    links: keys.flatMap((link) => countClicks(moment, link) ?? []),
+    links: keys.flatMap((link) => countClicks(moment, link, recent) ?? []),
     next,
     all: { people: all.clicks - all.suspected, suspected: all.suspected, bots: all.bots },
     /** Clicks on links that the projection no longer counts one by one. */
@@ -41,24 +55,38 @@ export function readLinkList(moment: PageMoment<"clicks" | "suspected">, page: L
   };
 }
 
-/** Returns the value by which a list of links is sorted. */
-function toLinkValue(moment: PageMoment<"clicks" | "suspected">, link: string, by: LinkColumn): string {
-  if (by === "link") return link;
-  if (by === "last") return toSortValue(moment.state("clicks").links.get(link)?.last_position ?? 0);
-  const { clicks = 0, suspected = 0, bots = 0 } = moment.state("suspected").links.get(link) ?? {};
-  return toSortValue({ people: clicks - suspected, suspected, bots }[by]);
+/** Counts of clicks by link. Links without any are absent. */
+type RecentCounts = ReadonlyMap<string, SuspectedCounts>;
+
+/**
+ * Counts the clicks of each link in the periods of a chart. Undefined if the projection no longer keeps the clicks of
+ * these periods by link, or did not count each link separately.
+ */
+export function countRecentClicks(moment: PageMoment<"suspected">, choice: PeriodsChoice): RecentCounts | undefined {
+  const { recent, quarters } = moment.state("suspected");
+  const start = startOfPeriods(choice);
+  // A quarter of an hour that is kept for the charts, but no longer by link.
+  const isDropped = [...quarters.keys()].some((at) => at >= start && at <= choice.until && !recent.has(at));
+  if (choice.isFitted || isDropped) return undefined;
+  const sums = new Map<string, SuspectedCounts>();
+  for (const [quarter, { links, others }] of recent) {
+    if (quarter < start || quarter > choice.until) continue;
+    if (others.clicks + others.bots > 0) return undefined;
+    for (const [link, counts] of links) addClicks(sums.getOrInsertComputed(link, noClicks), counts);
+  }
+  return sums;
 }
 
 /**
- * Returns the counts of a link (`domain/short_code`). Undefined if it has no clicks, or if its clicks are now counted
- * with those of other links.
+ * Returns the counts of a link (`domain/short_code`), those in `recent` if given. Undefined if it has no clicks, or if
+ * its clicks are now counted with those of other links.
  */
-function countClicks(moment: PageMoment<"clicks" | "suspected">, link: string) {
+function countClicks(moment: PageMoment<"clicks" | "suspected">, link: string, recent?: RecentCounts) {
   const counted = moment.state("clicks").links.get(link);
   if (counted === undefined) return undefined;
-  const { clicks, bots, first, last } = counted;
-  const suspected = moment.state("suspected").links.get(link)?.suspected ?? 0;
-  return { link, people: clicks - suspected, suspected, bots, first, last };
+  const { clicks, bots } = recent?.get(link) ?? counted;
+  const { suspected = 0 } = (recent ?? moment.state("suspected").links).get(link) ?? {};
+  return { link, people: clicks - suspected, suspected, bots, first: counted.first, last: counted.last };
 }
 
 /** Sums the conversions of each link (`domain/short_code`), with their value in words. Links without any are absent. */

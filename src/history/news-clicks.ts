@@ -85,12 +85,12 @@ export function tallyClicks(
     const window = Math.floor((quarter - start) / windowMs);
     const tally = windows.getOrInsertComputed(window, () => ({ first, last, links: new Map(), others: noClicks() }));
     tally.last = last;
-    add(tally.others, others);
+    addClicks(tally.others, others);
     for (const [link, counts] of links) {
       const { clicks, suspected } = counts;
       const bots = taken.has(`${quarter} ${link}`) ? 0 : counts.bots;
       if (clicks + bots === 0) continue;
-      add(
+      addClicks(
         tally.links.getOrInsertComputed(link, () => ({ link, ...noClicks() })),
         { clicks, bots, suspected },
       );
@@ -99,7 +99,8 @@ export function tallyClicks(
   return windows;
 }
 
-function add(sum: SuspectedCounts, { clicks, bots, suspected }: SuspectedCounts): void {
+/** Adds counts of clicks to a sum. */
+export function addClicks(sum: SuspectedCounts, { clicks, bots, suspected }: SuspectedCounts): void {
   sum.clicks += clicks;
   sum.bots += bots;
   sum.suspected += suspected;

@@ -43,7 +43,7 @@ export function parseDay(text: string, now: number, order?: DateOrder): Parsed {
   if (text.length > CONSENT_TIME_CHARS_MAX) return { fault: NO_TIME };
   if (SERIAL.test(text))
     return { fault: `${text} is a spreadsheet's number for a date: format the column as 2026-03-02 and export again` };
-  const written = DAY.test(text) ? text : toIsoDay(text, order);
+  const written = toIsoDay(text, order);
   return typeof written === "string" ? parseInstant(written, now) : written;
 }
 
@@ -64,7 +64,7 @@ function parseInstant(text: string, now: number): Parsed {
 /** Converts a date in numbers to the form `2026-03-02`. Returns any other text unchanged. */
 function toIsoDay(text: string, order: DateOrder | undefined): Parsed {
   const [isYearFirst, year = "", , month = "", day = ""] = YEAR_FIRST.exec(text) ?? [];
-  if (isYearFirst !== undefined) return isoDay(year, month, day) ?? { fault: NO_TIME };
+  if (isYearFirst !== undefined) return isoDay(year, month, day) ?? { fault: `${text} is no day of the calendar` };
   const [isYearLast, one = "", , other = "", lastYear = "", hour] = YEAR_LAST.exec(text) ?? [];
   if (isYearLast === undefined) return text;
   if (lastYear.length === 2) return { fault: `${text} has a short year: write it as 2026-03-02` };

@@ -361,7 +361,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
         await operator.press("Retry…");
         await operator.press("Retry 1");
       },
-      sees: "1 dead letter was retried.",
+      sees: "1 dispatch was retried.",
       logs: ["DispatchRetryRequested", { channel: "chat" }],
     },
     {
@@ -374,7 +374,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
         await operator.fill("Reason", "over");
         await operator.press("Discard 1");
       },
-      sees: "1 dead letter was discarded.",
+      sees: "1 dispatch was discarded.",
       logs: ["DispatchDiscarded", { channel: "chat", why: "over" }],
     },
     {
@@ -387,7 +387,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
         await operator.sees("Retry 1 dead letter of Chat?");
         await operator.press("Retry 1");
       },
-      sees: "1 dead letter was retried.",
+      sees: "1 dispatch was retried.",
       logs: ["DispatchRetryRequested", { channel: "chat" }],
     },
     {

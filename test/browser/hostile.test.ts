@@ -114,7 +114,7 @@ describe.skipIf(!hasBrowser)("hostile texts of strangers do no harm", () => {
     await operator.press("Discard…");
     await operator.fill("Reason", hostile(500));
     await operator.press("Discard 1");
-    await operator.sees("1 dead letter was discarded.");
+    await operator.sees("1 dispatch was discarded.");
     await expectHarmless("one dead letter");
   });
 

@@ -198,7 +198,7 @@ for (const way of TRIED) {
       await operator.press(cause.getByRole("button", { name: "Retry…" }));
       await operator.sees("Retry 1 dead letter of Chat?");
       await operator.press("Retry 1");
-      await operator.sees("1 dead letter was retried.");
+      await operator.sees("1 dispatch was retried.");
       expect(await operator.page.locator(".cause").count()).toBe(1);
       await operator.follow("Deliveries 1 dead letter");
     });

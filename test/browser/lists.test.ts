@@ -321,6 +321,15 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await operator.sees("Nothing would be imported.");
     // The choice keeps the focus.
     expect(await page.evaluate(() => document.activeElement?.id)).toBe("map-3");
+    // A focused link shows its new number.
+    const refused = page.locator(".sums a");
+    await refused.evaluate((link) => {
+      link.textContent = "0";
+      link.focus();
+    });
+    await column.evaluate((select) => select.dispatchEvent(new Event("change", { bubbles: true })));
+    await operator.sees(refused.getByText(/^[1-9]/));
+    expect(await refused.evaluate((link) => document.activeElement === link)).toBe(true);
     await page.getByRole("link", { name: "Cancel" }).click();
     expect(await page.locator("dialog[open]").count()).toBe(0);
     await close(operator);

@@ -132,7 +132,7 @@ describe("deliveries retry and discard", () => {
   test("discard removes a dead letter for good: a later retry or discard skips it", async () => {
     expect(await run("discard", idAt(1), "--why", " the campaign is over ")).toMatchObject({
       code: 0,
-      out: "1 dead letter was discarded.\n",
+      out: "1 dispatch was discarded.\n",
       err: "",
     });
     const data = { event_id: idAt(1), source: 1, channel: "chat", why: "the campaign is over" };
@@ -171,7 +171,7 @@ describe("deliveries retry and discard", () => {
   test("retry retries the named dead letters and skips a named event that is none", async () => {
     expect(await run("retry", idAt(5), idAt(2))).toMatchObject({
       code: 1,
-      out: `1 dead letter was retried. 1 was skipped: ${idAt(5)} is no dead letter.\n`,
+      out: `1 dispatch was retried. 1 was skipped: ${idAt(5)} is no dead letter.\n`,
       err: "",
     });
     const data = { event_id: idAt(2), source: 2, channel: "chat" };
@@ -182,26 +182,26 @@ describe("deliveries retry and discard", () => {
   test("--all applies to every dead letter of a channel, and succeeds if there is none", async () => {
     expect(await run("discard", "--all", "--yes", "--why", "x", "--channel", "ads")).toMatchObject({
       code: 0,
-      out: "0 dead letters were discarded.\n",
+      out: "0 dispatches were discarded.\n",
     });
     expect(await run("discard", "--all", "--yes", "--why", "x", "--channel", "chat")).toMatchObject({
       code: 0,
-      out: "2 dead letters were discarded.\n",
+      out: "2 dispatches were discarded.\n",
     });
-    expect(await run("retry", "--all", "--yes")).toMatchObject({ code: 0, out: "0 dead letters were retried.\n" });
+    expect(await run("retry", "--all", "--yes")).toMatchObject({ code: 0, out: "0 dispatches were retried.\n" });
   });
 
   test("dead letters of a suspended channel are skipped by retry, but can be discarded", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     expect(await run("retry", "--all", "--yes")).toEqual({
       code: 1,
-      out: "0 dead letters were retried. 2 were skipped: chat is suspended: resume it first.\n",
+      out: "0 dispatches were retried. 2 were skipped: chat is suspended: resume it first.\n",
       err: "",
     });
     expect(await told("DispatchRetryRequested")).toEqual([]);
     expect(await run("discard", "--all", "--yes", "--why", "x")).toMatchObject({
       code: 0,
-      out: "2 dead letters were discarded.\n",
+      out: "2 dispatches were discarded.\n",
     });
   });
 
@@ -220,7 +220,7 @@ describe("deliveries retry and discard", () => {
       expect((await run("list", "--channel", "ads")).out).toMatch(/ ads +8 .*; may have arrived\n/);
       expect(await run("retry", idAt(2), "--channel", "ads")).toMatchObject({
         code: 0,
-        out: "1 dead letter was retried.\n",
+        out: "1 dispatch was retried.\n",
       });
       expect(await deduplicationWindow()).toMatchObject([
         { channel: "ads", doubtful_since: expect.any(String) as string },
@@ -231,12 +231,12 @@ describe("deliveries retry and discard", () => {
       await doubtful(47 * HOUR_MS);
       expect(await run("retry", "--all", "--yes")).toEqual({
         code: 1,
-        out: "2 dead letters were retried. 1 was skipped: an attempt at ads may have arrived, so a retry may arrive twice.\n",
+        out: "2 dispatches were retried. 1 was skipped: an attempt at ads may have arrived, so a retry may arrive twice.\n",
         err: "",
       });
       expect(await run("retry", "--all", "--yes", "--accept-doubles")).toEqual({
         code: 0,
-        out: "1 dead letter was retried.\n",
+        out: "1 dispatch was retried.\n",
         err: "",
       });
       expect((await deduplicationWindow()).at(-1)).toEqual({
@@ -264,7 +264,7 @@ describe("deliveries retry and discard", () => {
       const isWhole = decided[at] === 2;
       if (at >= 2) expect(code).toBe(isWhole ? 0 : 1);
       if (!isWhole)
-        expect(out).toMatch(/another caller decided at the same moment|is no dead letter|^0 dead letters were \w+\.$/m);
+        expect(out).toMatch(/another caller decided at the same moment|is no dead letter|^0 dispatches were \w+\.$/m);
     }
   });
 
@@ -272,9 +272,9 @@ describe("deliveries retry and discard", () => {
     await take("letter/chat/1");
     const late = "1 was skipped: another caller decided at the same moment.\n";
     const named = await run("discard", idAt(1), "--why", "x");
-    expect(named).toEqual({ code: 1, out: `0 dead letters were discarded. ${late}`, err: "" });
+    expect(named).toEqual({ code: 1, out: `0 dispatches were discarded. ${late}`, err: "" });
     const all = await run("discard", "--all", "--yes", "--why", "x");
-    expect(all).toEqual({ code: 0, out: `1 dead letter was discarded. ${late}`, err: "" });
+    expect(all).toEqual({ code: 0, out: `1 dispatch was discarded. ${late}`, err: "" });
   });
 
   test("a letter can be discarded after its retry failed", async () => {
@@ -282,7 +282,7 @@ describe("deliveries retry and discard", () => {
     await world.append(STREAMS.delivery("chat"), [gaveUp(7, "chat", "")]);
     expect(await run("discard", idAt(1), "--why", "x")).toMatchObject({
       code: 0,
-      out: "1 dead letter was discarded.\n",
+      out: "1 dispatch was discarded.\n",
     });
   });
 
@@ -341,10 +341,10 @@ describe("deliveries retry and discard", () => {
       expect(await told("DispatchRetryRequested")).toEqual([]);
       expect(await runAsked("yes", ["retry", "--all", "--link", "go.example"])).toMatchObject({
         code: 0,
-        out: "2 dead letters were retried.\n",
+        out: "2 dispatches were retried.\n",
       });
       expect(await runAsked("yes", ["retry", "--all"])).toMatchObject({
-        out: "0 dead letters were retried.\n",
+        out: "0 dispatches were retried.\n",
         questions: [],
       });
     });
@@ -352,7 +352,7 @@ describe("deliveries retry and discard", () => {
     test("letters that arrive while --all asks are left out", async () => {
       const oneMore = () => world.append(STREAMS.delivery("ads"), [gaveUp(2, "ads")]);
       expect(await runAsked("yes", ["discard", "--all", "--why", "x"], oneMore)).toMatchObject({
-        out: "2 dead letters were discarded.\n",
+        out: "2 dispatches were discarded.\n",
       });
       expect((await run("list")).out).toContain("\n(1 dead letter; ");
     });
@@ -588,10 +588,10 @@ ${lines(
 test("retry and discard accept positions too", async () => {
   expect(await run("retry", "1", "99")).toEqual({
     code: 1,
-    out: "1 dead letter was retried. 1 was skipped: 99 is no dead letter.\n",
+    out: "1 dispatch was retried. 1 was skipped: 99 is no dead letter.\n",
     err: "",
   });
-  expect(await run("discard", "2", "--why", "x")).toMatchObject({ code: 0, out: "1 dead letter was discarded.\n" });
+  expect(await run("discard", "2", "--why", "x")).toMatchObject({ code: 0, out: "1 dispatch was discarded.\n" });
   expect(await told("DispatchDiscarded")).toMatchObject([
     [STREAMS.requests, { event_id: idAt(2), source: 2 }, "command-line"],
   ]);
@@ -628,12 +628,12 @@ describe("a named webhook", () => {
     expect((await run("show", idAt(8))).out).toContain("\nwebhook-crm: ");
     expect(await run("retry", "--all", "--yes", "--channel", "webhook-crm")).toMatchObject({
       code: 1,
-      out: "0 dead letters were retried. 1 was skipped: webhook-crm is suspended: resume it first.\n",
+      out: "0 dispatches were retried. 1 was skipped: webhook-crm is suspended: resume it first.\n",
     });
     expect((await run("resume", "webhook-crm")).out).toStartWith("webhook-crm is resumed");
     expect(await run("retry", "--all", "--yes", "--channel", "webhook-crm")).toMatchObject({
       code: 0,
-      out: "1 dead letter was retried.\n",
+      out: "1 dispatch was retried.\n",
     });
     const data = { event_id: idAt(8), source: 8, channel: "webhook-crm" };
     expect(await told("DispatchRetryRequested")).toEqual([[STREAMS.requests, data, "command-line"]]);

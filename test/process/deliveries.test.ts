@@ -55,7 +55,7 @@ describe("an operator of a running service", () => {
     );
     expect(discards.reduce((sum, { code }) => sum + code, 0)).toBe(1);
     expect(await count(world, "DispatchDiscarded")).toBe(1);
-    const out = `0 dead letters were retried. 1 was skipped: ${id} is no dead letter.\n`;
+    const out = `0 dispatches were retried. 1 was skipped: ${id} is no dead letter.\n`;
     expect(await command("retry", id)).toEqual({ code: 1, out, err: "" });
     expect(await count(world, "DispatchRetryRequested")).toBe(0);
     expect(await list()).toEqual([]);

@@ -82,7 +82,7 @@ describe("a spreadsheet's export with many irregularities", () => {
     expect(refused.map(({ line, reason }) => [line, reason.slice(0, 26)])).toEqual([
       [9, "basis must be dm_first, op"],
       [11, "X Handle (username) is nei"],
-      [12, "neither a username nor an "],
+      [12, "X Handle is empty"],
       [13, "column 7 has a value, but "],
       [15, "X Handle (username) is nei"],
       [16, "name holds damaged charact"],
@@ -571,7 +571,7 @@ describe("a refusal", () => {
     expect(parseRecipients(text, format, { now: NOW }).refused.map(({ reason }) => reason)).toEqual([
       "X-Handle (username) is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
       "Time zone (timezone) is no IANA time zone such as Europe/Berlin",
-      "neither a username nor an id: X-Handle is empty",
+      "X-Handle is empty",
     ]);
   });
 });

@@ -47,7 +47,9 @@ async function renderFind(view: Searched): Promise<DisclosingPage | OtherPage> {
           <Group view={view} group={group} part={found.part} />
         ))}
       </div>
-      {wanted === undefined || groups.length > 0 ? null : <p class="empty">The log has nothing with that name.</p>}
+      {wanted === undefined || groups.length > 0 ? null : (
+        <p class="empty">The log has nothing with that name. Search for a shorter part of it.</p>
+      )}
     </ConsoleDocument>
   );
   return { page, disclosed };

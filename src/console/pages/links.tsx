@@ -2,18 +2,19 @@
 import type { VNode } from "preact";
 import {
   LINK_LIST_COLUMNS,
+  countRecentClicks,
   readConversions,
   readLinkList,
   readLinkPage,
   readSentTo,
 } from "../../history/link-clicks.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
-import { BestHour, ClicksChart, RangePicker } from "../parts/time-charts.tsx";
+import { BestHour, ClicksChart, RangePicker, readPeriods, readRangeFields } from "../parts/time-charts.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { EventList, LinkName, RecipientLink, Words } from "../parts/events.tsx";
+import { EventList, RecipientLink, Words } from "../parts/events.tsx";
 import { ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
-import { hrefForLink } from "../hrefs.ts";
+import { addressWith, hrefForLink } from "../hrefs.ts";
 import { readListPage, readSort } from "../sorted-page.ts";
 import { consolePage, type View } from "../page-context.ts";
 import { breakable, createSortedHeads, ListPages, numbers, Table } from "../parts/table.tsx";
@@ -26,8 +27,10 @@ const LINKS_SHOWN = 100;
 export const linksPage = consolePage({ reads: ["account", "clicks", "conversions", "suspected"], render: renderLinks });
 
 function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspected">): VNode {
-  const sort = readSort(view, LINK_LIST_COLUMNS, { by: "last", order: "descending" });
-  const { links, next, all, others, countedMax, quarters } = readLinkList(view, readListPage(view, sort, LINKS_SHOWN));
+  const recent = countRecentClicks(view, readPeriods(view, "day"));
+  const sort = readSort(view, LINK_LIST_COLUMNS, { by: recent === undefined ? "last" : "people", order: "descending" });
+  const list = readLinkList(view, readListPage(view, sort, LINKS_SHOWN), recent);
+  const { links, next, all, others, countedMax, quarters } = list;
   const conversions = readConversions(view);
   const head = createSortedHeads(view, "/links", sort);
   const columns = [
@@ -53,12 +56,18 @@ function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspecte
         </p>
       ) : (
         <>
-          <p class="quiet">The table counts all clicks since the beginning; the range is that of the chart.</p>
+          <p class="quiet">
+            {recent === undefined
+              ? "The table counts all clicks since the beginning; the range is that of the chart."
+              : "The table counts the clicks of the chart's range."}
+          </p>
           <Table
             label="Links"
             columns={columns}
             rows={links.map(({ link, people, suspected, bots, last }) => [
-              <LinkName link={link} />,
+              <A href={addressWith(hrefForLink(link), new URLSearchParams(), readRangeFields(view))}>
+                <bdi>{link}</bdi>
+              </A>,
               people,
               suspected,
               bots,
@@ -152,7 +161,7 @@ async function renderSentTo(view: View<"contacts" | "referrers" | "results" | "r
   return (
     <Section id="sent-to" title="Sent to">
       {found === undefined ? (
-        <p class="empty">It was in none of the messages that links are known of.</p>
+        <p class="empty">No message contained it.</p>
       ) : (
         <>
           <p>

@@ -13,6 +13,8 @@ export interface Series<Kind extends string> {
    * Number in the class name `.bar-1` and so on of the stylesheet, so that a kind has the same colour in each chart.
    */
   readonly color: 1 | 2 | 3 | 4;
+  /** True if the bars may be cut where this kind alone makes them so high that the other kinds could not be seen. */
+  readonly isCut?: boolean;
 }
 
 export interface Bar<Kind extends string> {
@@ -41,8 +43,10 @@ const BELOW = 22;
 const LEFT = 7;
 /** Maximum number of ticks on the axis above zero. */
 const TICKS_MAX = 3;
+/** Bars are cut if they would be this many times as high as the axis needs for the other kinds. */
+const CUT_FACTOR = 3;
 /** Maximum number of times below the bars, with which those of a 12-hour clock fit on a phone. */
-const LABELS_MAX = 4;
+const LABELS_MAX = 3;
 
 /**
  * Stacked bars with a legend, and the same numbers as a table for screen readers. A dashed outline around the lowest
@@ -53,7 +57,11 @@ export function BarChart<Kind extends string>(props: BarChartProps<Kind>): VNode
   const totals = bars.map(({ counts }) => series.reduce((sum, { kind }) => sum + counts[kind], 0));
   const earlier = bars.map((bar) => countBefore(series, bar));
   const before = earlier.reduce((sum, count) => sum + count, 0);
-  const most = totals.every((total) => total === 0) ? 0 : Math.max(...totals, ...earlier);
+  const highest = Math.max(0, ...totals);
+  const uncut = bars.map(({ counts }) => series.reduce((sum, { kind, isCut }) => sum + (isCut ? 0 : counts[kind]), 0));
+  const needed = 2 * Math.max(...uncut, ...earlier);
+  const isCut = needed > 0 && highest > CUT_FACTOR * needed;
+  const most = highest === 0 ? 0 : isCut ? needed : Math.max(highest, ...earlier);
   return (
     <figure class="chart">
       <figcaption>
@@ -80,6 +88,7 @@ export function BarChart<Kind extends string>(props: BarChartProps<Kind>): VNode
       ) : (
         <>
           <Bars {...props} most={most} />
+          {isCut ? <p class="quiet">The highest bar is cut: it counts {grouped(highest)}.</p> : null}
           <output class="quiet" />
           <Numbers {...props} isCompared={before > 0} />
         </>
@@ -99,7 +108,7 @@ function nameBefore<Kind extends string>([first]: readonly Series<Kind>[]): stri
 }
 
 interface BarsProps<Kind extends string> extends BarChartProps<Kind> {
-  /** Highest sum of any bar or outline. */
+  /** Highest count that the axis must show. */
   readonly most: number;
 }
 

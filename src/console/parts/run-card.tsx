@@ -23,12 +23,21 @@ type RunStatus = Awaited<ReturnType<typeof readRunStatus>>;
  */
 export async function runCard(view: View<"account" | "quota" | "run" | "runs">): Promise<VNode> {
   const { current, last, dry, window } = await readRunStatus(view, view.settings);
+  const { authorized, user } = view.state("account");
   const title =
     current === undefined ? "No run in progress" : current.isDry ? "Dry run in progress" : "Run in progress";
   return (
     <Section id="run" class="card" title={title}>
       {current === undefined ? <LastRun view={view} last={last} /> : <Progress view={view} run={current} />}
-      <Sender view={view} />
+      {!authorized || user === null ? (
+        <p>
+          <A href="/social/auth">Authorize an X account</A>
+        </p>
+      ) : (
+        <p>
+          Sends as <bdi>@{user.username}</bdi>.
+        </p>
+      )}
       {window === undefined ? null : <Window window={window} />}
       {current === undefined ? <NextRun view={view} dry={dry} /> : <StopForm run={current} />}
       {view.state("runs").count === 0 ? null : (
@@ -37,21 +46,6 @@ export async function runCard(view: View<"account" | "quota" | "run" | "runs">):
         </p>
       )}
     </Section>
-  );
-}
-
-function Sender({ view }: { readonly view: View<"account"> }): VNode {
-  const { authorized, user } = view.state("account");
-  return (
-    <p>
-      {!authorized || user === null ? (
-        <A href="/social/auth">Authorize an X account</A>
-      ) : (
-        <>
-          Sends as <bdi>@{user.username}</bdi>.
-        </>
-      )}
-    </p>
   );
 }
 

@@ -5,9 +5,9 @@ import {
   choosePeriods,
   countClickPeriods,
   findBestHour,
+  listRanges,
   periodsInWords,
   RANGE_NAMES,
-  RANGES,
   type ChartRange,
   type ClickQuarters,
   type PeriodsChoice,
@@ -24,11 +24,14 @@ import { Time, toIso } from "./time.tsx";
 /** Earliest day that a reader can choose, because no log is older. */
 const FIRST_DAY = "2000-01-01";
 
+/** Returns the parameters of the page's address that choose the range of its charts. */
+export function readRangeFields(view: View) {
+  return { range: readChoice(view, "range", RANGE_NAMES), from: readText(view, "from"), to: readText(view, "to") };
+}
+
 /** Reads the range of a chart from the page's address. */
 function readRange(view: View): ChartRange {
-  const { now, settings } = view;
-  const range = readChoice(view, "range", RANGE_NAMES);
-  return { from: readText(view, "from"), to: readText(view, "to"), range, now, timezone: settings.timezone };
+  return { ...readRangeFields(view), now: view.now, timezone: view.settings.timezone };
 }
 
 /** Returns the periods of the range in the page's address or, without one, the newest periods of length `unit`. */
@@ -55,10 +58,10 @@ export function RangePicker({ view, path }: { view: View; path: `/${string}` }):
       <Tabs
         label="Range of the charts"
         isInPlace
-        tabs={[undefined, ...RANGE_NAMES].map((name) => [
-          addressWith(path, query, { range: name, from: undefined, to: undefined }),
-          name === undefined ? "Fitted" : RANGES[name].words,
-          own === undefined && name === range.range,
+        tabs={listRanges(range).map(({ fields, words, isCurrent }) => [
+          addressWith(path, query, fields),
+          words,
+          isCurrent,
         ])}
       />
       <PageForm class="filter" action={path} data-apply>
@@ -81,7 +84,7 @@ export function RangePicker({ view, path }: { view: View; path: `/${string}` }):
 const CLICK_SERIES = [
   { kind: "people", name: "people", color: 1 },
   { kind: "suspected", name: "suspected", color: 2 },
-  { kind: "bots", name: "bots", color: 3 },
+  { kind: "bots", name: "bots", color: 3, isCut: true },
 ] as const;
 
 interface ClicksChartProps {

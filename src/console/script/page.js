@@ -3,11 +3,10 @@
 import { Idiomorph } from "./idiomorph.js";
 
 /**
- * Options for changing a page in place: parts that the reader opened stay open, and a text that the reader types or a
- * screen reader reads is not changed.
+ * Options for changing a page in place: parts that the reader opened stay open, and a text that a screen reader reads is
+ * not changed.
  */
 const MORPH = {
-  ignoreActiveValue: true,
   callbacks: {
     beforeAttributeUpdated: (name) => name !== "open" && name !== "data-on",
     beforeNodeMorphed: (node) => node.nodeName !== "OUTPUT" && !(node.nodeName === "DIALOG" && node.open),
@@ -35,7 +34,9 @@ function isUnsent(name, element) {
 }
 
 export function morph(shown, wanted, options = {}) {
-  Idiomorph.morph(shown, wanted, { ...MORPH, ...options });
+  // A text that the reader types is not changed. A focused link or button changes like all others.
+  const ignoreActiveValue = isTyping({ target: document.activeElement ?? document.body });
+  Idiomorph.morph(shown, wanted, { ...MORPH, ignoreActiveValue, ...options });
 }
 
 export const readAddress = () => location.pathname + location.search;

@@ -188,7 +188,7 @@ export function runEndpoints(context: HttpContext) {
           notice: ({ in_doubt }: { readonly in_doubt: number }) =>
             in_doubt === 0
               ? "Nothing is in doubt. A run whose process died is closed."
-              : `${countInWords(in_doubt, "message is", "messages are")} being looked up.`,
+              : `X is asked whether ${countInWords(in_doubt, "message")} arrived. The answer comes under Newest events.`,
         },
       }),
     )

@@ -158,8 +158,10 @@ export function clearBlankWord({ cells, remarks }: CellRow, column: string): voi
 export function refuseUnnamed({ cells, header, remarks }: CellRow, reason: string): RowRefusal {
   const word = remarks.find(({ note, column }) => note === "read_as_blank" && isId(column))?.value;
   const own = header.ownNames.get("username") ?? header.ownNames.get("id");
-  const isEmpty = own === undefined ? "" : `: ${shownName(own)} is empty`;
-  if (word === undefined) return { value: [...cells.values()].join(", "), reason: reason + isEmpty };
+  if (word === undefined) {
+    const value = [...cells.values()].join(", ");
+    return { value, reason: own === undefined ? reason : `${shownName(own)} is empty` };
+  }
   return { value: word, reason: `${reason} (${JSON.stringify(word)} is a program's word for an empty cell)` };
 }
 

@@ -215,7 +215,7 @@ describe("a browser on the page of deliveries", () => {
     const asked = await pageAt("/deliveries/decide?channel=chat&error=no_request&source=2&act=retry");
     expect(asked).toContain("<h1>Retry 1 dead letter of Chat?</h1>");
     expect(asked).toContain("so retrying cannot create duplicates");
-    expect(await send(asked, "Retry 1")).toContain("1 dead letter was retried.");
+    expect(await send(asked, "Retry 1")).toContain("1 dispatch was retried.");
     const data = { event_id: ids[1] ?? "", source: 2, channel: "chat" };
     expect(await decisions(harness)).toEqual([["DispatchRetryRequested", data, "tests"]]);
   });
@@ -227,7 +227,7 @@ describe("a browser on the page of deliveries", () => {
     await harness.append(STREAMS.requests, click("chat"));
     await harness.append(STREAMS.delivery("chat"), gaveUp(7, "chat"));
     expect(await send(page, "Discard 2", { why: " " })).toContain('role="alert"');
-    expect(await send(page, "Discard 2", { why: " over " })).toContain("2 dead letters were discarded.");
+    expect(await send(page, "Discard 2", { why: " over " })).toContain("2 dispatches were discarded.");
     // The operator presses the button a second time.
     expect(await send(page, "Discard 2", { why: "over" })).toContain(
       "Nothing was done: 0 would be decided now, not 2. List them again.",
@@ -251,8 +251,8 @@ describe("a browser on the page of deliveries", () => {
     await harness.append(STREAMS.delivery("chat"), gaveUp(7, "chat", { refused: false, doubtful_since }));
     const page = await pageAt(`${ALL_OF_CHAT}&act=retry`);
     expect(page).toContain("1 of 3 can create duplicates: an attempt at chat may have arrived");
-    expect(await send(page, "Retry 2")).toContain("2 dead letters were retried. 1 was skipped: ");
-    expect(await send(await pageAt(`${ALL_OF_CHAT}&act=retry`), "Retry 1")).toContain("1 dead letter was retried.");
+    expect(await send(page, "Retry 2")).toContain("2 dispatches were retried. 1 was skipped: ");
+    expect(await send(await pageAt(`${ALL_OF_CHAT}&act=retry`), "Retry 1")).toContain("1 dispatch was retried.");
     expect((await decisions(harness)).map(([, data]) => (data as { may_double?: true }).may_double)).toEqual([
       undefined,
       undefined,

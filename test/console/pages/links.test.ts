@@ -35,11 +35,36 @@ function sent({ recipient = { id: "1001", username: "ada" }, variant = "A", ...m
 }
 
 describe("the page of links", () => {
-  test("says that the table counts all time, whatever the range of the chart", async () => {
-    const harness = await openConsole();
-    await harness.append("link-go.example/a", click("a"));
-    for (const path of ["/links", "/links?range=24h"])
-      expect(await pageAt(harness, path)).toContain("The table counts all clicks since the beginning");
+  test("counts all clicks since the beginning, or those of a range that the log still counts by link", async () => {
+    const clock = { now: 0 };
+    const harness = await openConsole({ logClock: () => clock.now });
+    const clicks = async (time: string, ...codes: string[]) => {
+      harness.now = clock.now = Date.parse(`2026-11-${time}:00.000Z`);
+      for (const code of codes) await harness.append(`link-go.example/${code}`, click(code));
+    };
+    await clicks("21T10:00", "a", "a", "a", "b");
+    await clicks("29T05:00", "b", "b", "c", "c", "c");
+    await clicks("30T12:00", "b", "a");
+    const shown = async (query: string) => {
+      const page = await pageAt(harness, `/links${query}`);
+      const rows = (await rowsOf(page)).filter((row) => row.startsWith("go.example"));
+      return [/The table counts [^.;<]*/.exec(page)?.[0], rows.map((row) => row.split(" | ").slice(0, 2).join(" "))];
+    };
+    const all = "The table counts all clicks since the beginning";
+    const everything = ["go.example/a 4", "go.example/b 4", "go.example/c 3"];
+    expect(await shown("?sort=link")).toEqual([all, everything]);
+    expect(await shown("?sort=link&range=30d")).toEqual([all, everything]);
+    const range = "from=2026-11-29&to=2026-11-29";
+    const ofRange = "The table counts the clicks of the chart's range";
+    expect(await shown(`?${range}`)).toEqual([ofRange, ["go.example/c 3", "go.example/b 2"]]);
+    expect(await shown("?range=24h")).toEqual([ofRange, ["go.example/a 1", "go.example/b 1"]]);
+    const page = await pageAt(harness, "/links?sort=link");
+    const tabs = await textsAt(page, ".tabs li");
+    expect(tabs.at(-1)).toEqual({ text: "Yesterday", links: [`/links?sort=link&amp;${range.replace("&", "&amp;")}`] });
+    // The page of a link shows the range of the list.
+    const [, link = ""] = /href="(\/links\/go\.example\/c[^"]*)"/.exec(await pageAt(harness, `/links?${range}`)) ?? [];
+    expect(link.replaceAll("&amp;", "&")).toBe(`/links/go.example/c?${range}`);
+    expect(await pageAt(harness, link.replaceAll("&amp;", "&"))).toContain("<b>3</b>");
   });
 
   test("lists links, the last clicked first, and each link's page shows its clicks", async () => {
@@ -202,7 +227,7 @@ describe("the page of a link", () => {
   test("says that no message contained it", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/x", click("x"));
-    expect(await pageAt(harness, "/links/go.example/x")).toContain("in none of the messages");
+    expect(await pageAt(harness, "/links/go.example/x")).toContain("No message contained it.");
   });
 
   test("shows erased recipients as erased, without a link", async () => {

@@ -110,6 +110,20 @@ test("the table has the numbers of the bars, newest first, and the legend their 
     { numRuns: 50 },
   ));
 
+test("bots that outnumber people many times are cut, so that the people can be seen", async () => {
+  const bars = barsOf([
+    { people: 4, bots: 1_200 },
+    { people: 20, bots: 3 },
+  ]);
+  const series = SERIES.map((one) => ({ ...one, isCut: one.kind === "bots" }));
+  const props = { title: "Clicks", bars, empty: "None." };
+  const chart = renderToString(h(BarChart<"people" | "bots">, { ...props, series }));
+  expect(await ticksOf(chart)).toEqual([0, 20, 40]);
+  expect(chart).toContain("The highest bar is cut: it counts 1,204.");
+  const whole = renderToString(h(BarChart<"people" | "bots">, { ...props, series: SERIES }));
+  expect([(await ticksOf(whole)).at(-1), whole.includes("is cut")]).toEqual([1_500, false]);
+});
+
 test("a chart without data says so, and has no axis", async () => {
   const chart = chartOf([{ people: 0, bots: 0 }]);
   expect(await textsAt(chart, ".empty")).toMatchObject([{ text: "None." }]);
