@@ -105,9 +105,9 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     refsOf: people.refsOf,
     /**
      * True if the recipient was erased, even if the log no longer says so, as after a restore. Erasures by other
-     * processes since the start are found only in the log.
+     * processes since the start are found only in the log. While none was erased, no name is hashed.
      */
-    isForgotten: (who: Recipient): boolean => people.namesOf(who).some((ref) => erased.has(ref)),
+    isForgotten: (who: Recipient): boolean => erased.size > 0 && people.namesOf(who).some((ref) => erased.has(ref)),
     /** Keeps the hash of a recipient who opted out for ever, so that a restore of an older log does not lose it. */
     async keepOptOut(hash: string): Promise<void> {
       if ((await keys.gone(OPTED_OUT + hash)).length === 0)
