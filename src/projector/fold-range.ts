@@ -73,7 +73,7 @@ export type Positions = Map<ProjectionName, number>;
  * Distance in positions at which a long catch-up saves its states. A killed start resumes there, and each past moment
  * gets a snapshot near it.
  */
-const STRETCH_POSITIONS = 40_000;
+const STRETCH_POSITIONS = 20_000;
 
 /** Yields the positions at which a long catch-up saves its states. */
 export function* stretches(from: number, to: number): Generator<number> {

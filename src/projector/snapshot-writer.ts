@@ -14,7 +14,7 @@ const SNAPSHOT_EVERY_POSITIONS = 20_000;
  * Number of positions between two snapshots on a long catch-up, for projections whose events are read by type: few of
  * their events are between two snapshots.
  */
-const LONG_BY_TYPE_POSITIONS = 120_000;
+const LONG_BY_TYPE_POSITIONS = 40_000;
 
 /**
  * Number of positions between two snapshots on a long catch-up, for a projection whose present state can be rewound to

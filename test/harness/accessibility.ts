@@ -34,7 +34,7 @@ export async function violationsOf(
   }, RULES[rules]);
 }
 
-/** Takes half the processor time of `page.evaluate`, because the browser caches the compiled code. */
+/** Takes about 100 ms less than `page.evaluate`, because the browser caches the compiled code. */
 async function inject(page: Page): Promise<void> {
   const session = await page.context().newCDPSession(page);
   await session.send("Runtime.evaluate", { expression: AXE });

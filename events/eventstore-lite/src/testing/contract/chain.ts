@@ -4,7 +4,7 @@ import { newEvent, newEvents, refusalOf, take } from "./events.ts";
 import type { Runner } from "./runner.ts";
 
 /** Number of runs of a fast-check property. Each run appends to another stream of one store. */
-const RUNS = 15;
+const RUNS = 50;
 /** Time limit of the property test, in ms; a busy machine needs longer than the runner's five seconds. */
 const TIMEOUT_MS = 1_200_000;
 

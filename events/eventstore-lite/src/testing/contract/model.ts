@@ -5,7 +5,7 @@ import { newEvents, take } from "./events.ts";
 import type { Runner } from "./runner.ts";
 
 /** Number of runs of a fast-check property. Each run opens a store, so there are fewer than fast-check's hundred. */
-const RUNS = 6;
+const RUNS = 15;
 /** Time limit of the property test, in ms; a busy machine needs longer than the runner's five seconds. */
 const TIMEOUT_MS = 1_200_000;
 
