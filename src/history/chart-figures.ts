@@ -254,7 +254,9 @@ export function listRanges({ now, timezone, from, to, range }: ChartRange) {
   }));
   const isYesterday = from === yesterday && to === yesterday;
   const ofYesterday = { range: undefined, from: yesterday, to: yesterday };
-  return [...named, { fields: ofYesterday, words: "Yesterday", isCurrent: isYesterday }];
+  const [fitted, lastDay, ...longer] = named;
+  // Yesterday follows the last 24 hours, where a phone shows it whole.
+  return [fitted!, lastDay!, { fields: ofYesterday, words: "Yesterday", isCurrent: isYesterday }, ...longer];
 }
 
 /** Parses a day, ISO 8601. Undefined if the text is not a day. */
