@@ -53,6 +53,9 @@ function tabulateProblems(): readonly (readonly string[])[] {
   return [...slugs].toSorted(([a], [b]) => Number(a) - Number(b)).map(([status, all]) => [status, [...all].join(", ")]);
 }
 
+/** Maximum number of endpoints in one item of a list: about three lines. */
+const ITEM_ENDPOINTS = 10;
+
 /** The endpoints of the console, or all others, grouped by caller and scope. */
 function listEndpoints(isConsole: boolean): readonly (readonly string[])[] {
   const endpoints = describeEndpoints()
@@ -64,11 +67,14 @@ function listEndpoints(isConsole: boolean): readonly (readonly string[])[] {
   });
   return [...groups]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([group, all]) => [...(JSON.parse(group) as string[]), formatEndpoints(all)]);
+    .flatMap(([group, all]) => {
+      const names = all.map(({ method, path }) => `\`${method} ${path}\``);
+      const items = Array.from({ length: Math.ceil(names.length / ITEM_ENDPOINTS) }, (_, at) =>
+        names.slice(at * ITEM_ENDPOINTS, (at + 1) * ITEM_ENDPOINTS).join(", "),
+      );
+      return items.map((item) => [...(JSON.parse(group) as string[]), item]);
+    });
 }
-
-const formatEndpoints = (endpoints: readonly Endpoint[]): string =>
-  endpoints.map(({ method, path }) => `\`${method} ${path}\``).join(", ");
 
 const reachlog = await loadReachlog();
 

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { createServer, type AddressInfo } from "node:net";
 
 /** True if no other program listens at this port of the host. */
@@ -8,8 +9,20 @@ export function isPortFree(host: string, port: number): Promise<boolean> {
   });
 }
 
-/** Returns a TCP port of `host` that is free at present. */
-export function findFreePort(host: string): Promise<number> {
+/**
+ * Ports to choose from, the last one exclusive. They are below those that Linux gives to outgoing connections and to
+ * listeners without a port, so that no other program is given the port before it is used.
+ */
+const [FIRST_PORT, END_PORT] = [20_000, 32_768];
+
+const TRIES_MAX = 20;
+
+/** Returns a TCP port of `host` that is free at present. Rejects if nothing can listen at that host. */
+export async function findFreePort(host: string): Promise<number> {
+  for (let tried = 0; tried < TRIES_MAX; tried++) {
+    const port = randomInt(FIRST_PORT, END_PORT);
+    if (await isPortFree(host, port)) return port;
+  }
   return new Promise((resolve, reject) => {
     const probe = createServer().once("error", reject);
     probe.listen(0, host, () => {
