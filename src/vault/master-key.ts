@@ -64,8 +64,9 @@ export async function readMasterKey(place: MasterKeyPlace): Promise<Uint8Array> 
 async function givenKey({ vault, keys, key }: MasterKeyPlace): Promise<Uint8Array> {
   if (typeof key !== "string") return parseKey(key.reveal(), "REACHLOG_KEY");
   for (const { name, isThere } of existsSync(key) ? [] : [vault, keys]) {
-    // A new key file is made only if there is no data yet, because a new key would open none of it.
-    if (await isThere())
+    // A new key file is made only if there is no data yet, because a new key would open none of it. Another process may
+    // have made both since, the key first: several first starts at once.
+    if ((await isThere()) && !existsSync(key))
       throw keyError(`${key} is gone, and ${name} was encrypted with it: restore it, or set REACHLOG_KEY`);
   }
   return loadKeyFile(key);

@@ -190,6 +190,16 @@ test("a start creates no new key file for an existing vault without one", async 
   expect(await tokenWith(world.files, FROM)).toBe("canary");
 });
 
+test("a start uses the key that another first start makes at the same time, with the vault", async () => {
+  using world = await openFiles("environment");
+  const { vault, ...place } = world.place();
+  const isThere = (): Promise<boolean> => {
+    makeKeyFile(world.files.key, FROM);
+    return vault.isThere();
+  };
+  expect(await readMasterKey({ ...place, vault: { ...vault, isThere } })).toEqual(FROM);
+});
+
 test("a wrong key changes neither the vault nor the key file", async () => {
   using world = await openFiles("file");
   const contents = () => [world.files.vault, world.files.key].map((file) => readFileSync(file));
