@@ -1,12 +1,23 @@
 import { randomInt } from "node:crypto";
 import { createServer, type AddressInfo } from "node:net";
 
+/** Listens at a port of the host, 0 for any, and stops. Returns the port; rejects if nothing can listen there. */
+function probe(host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject);
+    server.listen(port, host, () => {
+      const { port: bound } = server.address() as AddressInfo;
+      server.close(() => resolve(bound));
+    });
+  });
+}
+
 /** True if no other program listens at this port of the host. */
 export function isPortFree(host: string, port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = createServer().once("error", () => resolve(false));
-    probe.listen(port, host, () => probe.close(() => resolve(true)));
-  });
+  return probe(host, port).then(
+    () => true,
+    () => false,
+  );
 }
 
 /**
@@ -23,11 +34,5 @@ export async function findFreePort(host: string): Promise<number> {
     const port = randomInt(FIRST_PORT, END_PORT);
     if (await isPortFree(host, port)) return port;
   }
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once("error", reject);
-    probe.listen(0, host, () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
+  return probe(host, 0);
 }

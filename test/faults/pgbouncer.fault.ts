@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startPostgres } from "eventstore-lite/testing";
+import { findFreePort } from "../../src/platform/free-port.ts";
 import { BEARER, ended, openInstallation, stop, until } from "../harness/process.ts";
 import { click } from "./click-load.ts";
 import { has } from "./required-tools.ts";
@@ -39,7 +40,7 @@ async function openWorld({ mode, ignored }: PoolOptions) {
   const folder = mkdtempSync(join(tmpdir(), "reachlog-pgbouncer-"));
   stack.defer(() => rmSync(folder, { recursive: true }));
   chmodSync(folder, 0o755);
-  const port = await freePort();
+  const port = await findFreePort("127.0.0.1");
   const settings = {
     listen_addr: "127.0.0.1",
     listen_port: port,
@@ -71,12 +72,6 @@ async function openWorld({ mode, ignored }: PoolOptions) {
   });
   const opened = stack.move();
   return { world, [Symbol.asyncDispose]: () => opened.disposeAsync() };
-}
-
-async function freePort(): Promise<number> {
-  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  server.stop(true);
-  return server.port;
 }
 
 async function isListening(port: number): Promise<boolean> {

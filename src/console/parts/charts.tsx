@@ -14,7 +14,7 @@ export interface Series<Kind extends string> {
    */
   readonly color: 1 | 2 | 3 | 4;
   /** True if the bars may be cut where this kind alone makes them so high that the other kinds could not be seen. */
-  readonly isCut?: boolean;
+  readonly mayBeCut?: boolean;
 }
 
 export interface Bar<Kind extends string> {
@@ -58,7 +58,9 @@ export function BarChart<Kind extends string>(props: BarChartProps<Kind>): VNode
   const earlier = bars.map((bar) => countBefore(series, bar));
   const before = earlier.reduce((sum, count) => sum + count, 0);
   const highest = Math.max(0, ...totals);
-  const uncut = bars.map(({ counts }) => series.reduce((sum, { kind, isCut }) => sum + (isCut ? 0 : counts[kind]), 0));
+  const uncut = bars.map(({ counts }) =>
+    series.reduce((sum, { kind, mayBeCut }) => sum + (mayBeCut ? 0 : counts[kind]), 0),
+  );
   const needed = 2 * Math.max(...uncut, ...earlier);
   const isCut = needed > 0 && highest > CUT_FACTOR * needed;
   const most = highest === 0 ? 0 : isCut ? needed : Math.max(highest, ...earlier);

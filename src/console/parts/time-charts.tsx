@@ -84,7 +84,7 @@ export function RangePicker({ view, path }: { view: View; path: `/${string}` }):
 const CLICK_SERIES = [
   { kind: "people", name: "people", color: 1 },
   { kind: "suspected", name: "suspected", color: 2 },
-  { kind: "bots", name: "bots", color: 3, isCut: true },
+  { kind: "bots", name: "bots", color: 3, mayBeCut: true },
 ] as const;
 
 interface ClicksChartProps {

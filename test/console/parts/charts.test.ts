@@ -115,7 +115,7 @@ test("bots that outnumber people many times are cut, so that the people can be s
     { people: 4, bots: 1_200 },
     { people: 20, bots: 3 },
   ]);
-  const series = SERIES.map((one) => ({ ...one, isCut: one.kind === "bots" }));
+  const series = SERIES.map((one) => ({ ...one, mayBeCut: one.kind === "bots" }));
   const props = { title: "Clicks", bars, empty: "None." };
   const chart = renderToString(h(BarChart<"people" | "bots">, { ...props, series }));
   expect(await ticksOf(chart)).toEqual([0, 20, 40]);
