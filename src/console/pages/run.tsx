@@ -55,6 +55,7 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
     head("message", "message", "ascending", "breakable"),
     ...breakable("by"),
     ...(["sent", "skipped", "failed"] as const).map((name) => head(name, name, "descending", "number")),
+    { head: "contacted earlier", kind: "number" } as const,
     { head: "took", kind: "number" } as const,
     { head: "cost", kind: "number" } as const,
     { head: "ended", kind: "state" } as const,
@@ -82,7 +83,8 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
 
 type Run = Awaited<ReturnType<typeof readRunList>>["runs"][number];
 
-function toCells({ runId, number, started_at, caller, template, sent, skipped, failed, end }: Run): readonly Cell[] {
+function toCells(run: Run): readonly Cell[] {
+  const { runId, number, started_at, caller, template, sent, skipped, contacted, failed, end } = run;
   const usd = end?.usd ?? null;
   return [
     <A href={number === null ? dryRunHref(runId) : runHref(runId)}>
@@ -94,6 +96,7 @@ function toCells({ runId, number, started_at, caller, template, sent, skipped, f
     sent,
     skipped,
     failed,
+    contacted === 0 ? null : contacted,
     end && formatDuration(toSeconds(started_at, end.at)),
     usd === null ? null : formatUsd(usd),
     number === null && end !== null ? (
