@@ -3,7 +3,8 @@ import type { ComponentChildren, ComponentProps, VNode } from "preact";
 import { listChoices } from "../../platform/operation.ts";
 import { BASES, type ShownContact } from "../../recipients/list-recipients.ts";
 import { forgetRecipient, recordRecipientConsent } from "../../recipients/recipients.operations.ts";
-import { ConfirmedAction, Field, Select } from "./action-form.tsx";
+import { ConfirmedAction, Field, Hindered, Select } from "./action-form.tsx";
+import { hindranceToSend } from "./run-card.tsx";
 import { useView } from "../page-context.ts";
 
 interface RecipientActionsProps {
@@ -19,9 +20,11 @@ interface RecipientActionsProps {
 export function RecipientActions({ contact, back }: RecipientActionsProps): VNode | null {
   const { id, username, status, isSuppressed, isHeld, retries } = contact;
   const name = username === undefined ? id : `@${username}`;
-  if (name === undefined || useView().formToken === undefined) return null;
+  const view = useView();
+  if (name === undefined || view.formToken === undefined) return null;
   const label = <bdi>{name}</bdi>;
   const form = { back, name: label, fields: { recipient: id ?? name } };
+  const hindrance = status === "open" ? hindranceToSend(view) : undefined;
   return (
     <section class="actions" aria-label="What can be done">
       {status !== "open" ? null : (
@@ -30,6 +33,7 @@ export function RecipientActions({ contact, back }: RecipientActionsProps): VNod
           label="Write now"
           verb="Write to"
           isPrimary
+          isDisabled={hindrance !== undefined}
           action="/console/run/recipient"
           says={
             <>
@@ -77,6 +81,7 @@ export function RecipientActions({ contact, back }: RecipientActionsProps): VNod
         {isSuppressed ? null : "Suppress: no message again, their data stays. "}
         Forget: no message again, and their data is erased.
       </p>
+      <Hindered hindrance={hindrance} />
     </section>
   );
 }
