@@ -53,7 +53,7 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
     head("run", "run", "descending"),
     "started",
     head("message", "message", "ascending", "breakable"),
-    ...breakable("by"),
+    "by",
     ...(["sent", "skipped", "failed"] as const).map((name) => head(name, name, "descending", "number")),
     { head: "contacted earlier", kind: "number" } as const,
     { head: "took", kind: "number" } as const,

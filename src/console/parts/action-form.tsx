@@ -82,16 +82,19 @@ export interface AskedConfirmation {
 /** Context with the confirmation to look for in a page. Undefined if the page is rendered normally. */
 export const Asked = createContext<AskedConfirmation | undefined>(undefined);
 
+/** Returns the id of an action's confirmation, by which the parameter `confirm` of a page's address names it. */
+export function confirmationId(action: ActionFormProps["action"], fields: ActionFormProps["fields"]): string {
+  const hash = createHash("sha256").update(JSON.stringify([action, fields]));
+  return `confirm-${hash.digest("hex").slice(0, 12)}`;
+}
+
 /** An action that asks once before it is performed: in a dialog or, without script, on a page with the same form. */
 export function ConfirmedAction(props: ConfirmedActionProps): VNode | null {
   const { label, isDangerous = false, isDisabled = false, children, action, fields } = props;
   const view = useView();
   const asked = useContext(Asked);
   if (view.formToken === undefined) return null;
-  const id = `confirm-${createHash("sha256")
-    .update(JSON.stringify([action, fields]))
-    .digest("hex")
-    .slice(0, 12)}`;
+  const id = confirmationId(action, fields);
   const isPrimary = toChildArray(children).some((child) => isButton(child) && child.props.class === "primary");
   const look = `button${isPrimary ? " primary" : ""}${isDangerous ? " dangerous" : ""}`;
   if (isDisabled) {

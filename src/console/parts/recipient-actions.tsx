@@ -3,9 +3,19 @@ import type { ComponentChildren, ComponentProps, VNode } from "preact";
 import { listChoices } from "../../platform/operation.ts";
 import { BASES, type ShownContact } from "../../recipients/list-recipients.ts";
 import { forgetRecipient, recordRecipientConsent } from "../../recipients/recipients.operations.ts";
-import { ConfirmedAction, Field, Hindered, Select } from "./action-form.tsx";
+import { recipientHref, type RecipientNames } from "../hrefs.ts";
+import { ConfirmedAction, confirmationId, Field, Hindered, Select } from "./action-form.tsx";
 import { hindranceToSend } from "./run-card.tsx";
 import { useView } from "../page-context.ts";
+
+const SUPPRESS = "/console/recipients/suppress";
+
+/** Returns the address that asks whether to suppress the recipient. Undefined for one who has no page. */
+export function suppressHref(recipient: RecipientNames): string | undefined {
+  const { id, username } = recipient;
+  const href = recipientHref(recipient);
+  return href && `${href}?confirm=${confirmationId(SUPPRESS, { recipient: id ?? `@${username}` })}`;
+}
 
 interface RecipientActionsProps {
   readonly contact: ShownContact;
@@ -48,7 +58,7 @@ export function RecipientActions({ contact, back }: RecipientActionsProps): VNod
           {...form}
           label="Suppress"
           isDangerous
-          action="/console/recipients/suppress"
+          action={SUPPRESS}
           says={<>{label} never gets a message again, even after another import. This cannot be undone.</>}
         />
       )}
