@@ -54,7 +54,9 @@ export function countOutcome(totals: MessageTotals, { type, data }: Folded): voi
 /** Returns the counts of each campaign. Those of `default` are the total without the counts of all other campaigns. */
 export function countCampaigns({ campaigns = new Map(), sent, skipped, failed }: Stats) {
   const own = { campaign: DEFAULT_CAMPAIGN, sent, skipped, failed };
-  for (const counts of campaigns.values())
+  const others = [...campaigns].map(([campaign, counts]) => {
     for (const kind of ["sent", "skipped", "failed"] as const) own[kind] -= counts[kind];
-  return [own, ...[...campaigns].map(([campaign, { contacted: _, ...counts }]) => ({ campaign, ...counts }))];
+    return { campaign, sent: counts.sent, skipped: counts.skipped, failed: counts.failed };
+  });
+  return [own, ...others];
 }

@@ -32,6 +32,7 @@ import {
   ListPages,
   type NamedValue,
   NamedValues,
+  numbers,
   Table,
 } from "../parts/table.tsx";
 import { Time, toIso } from "../parts/time.tsx";
@@ -48,6 +49,7 @@ export const runsPage = consolePage({ reads: ["account", "run", "runs"], render:
 async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode> {
   const sort = readSort(view, RUN_COLUMNS, { by: "run", order: "descending" });
   const { runs, next, count, dry, kept } = await readRunList(view, readListPage(view, sort, RUNS_SHOWN));
+  const hasContacted = runs.some(({ contacted }) => contacted > 0);
   const head = createSortedHeads(view, "/runs", sort);
   const columns = [
     head("run", "run", "descending"),
@@ -55,7 +57,7 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
     head("message", "message", "ascending", "breakable"),
     "by",
     ...(["sent", "skipped", "failed"] as const).map((name) => head(name, name, "descending", "number")),
-    { head: "contacted earlier", kind: "number" } as const,
+    ...(hasContacted ? numbers("contacted earlier") : []),
     { head: "took", kind: "number" } as const,
     { head: "cost", kind: "number" } as const,
     { head: "ended", kind: "state" } as const,
@@ -71,7 +73,7 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
       <Table
         label="Runs"
         columns={columns}
-        rows={runs.map(toCells)}
+        rows={runs.map((run) => toCells(run, hasContacted))}
         empty="There was no run yet. A dry run shows the recipients of the first one."
         isTall
       />
@@ -83,7 +85,7 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
 
 type Run = Awaited<ReturnType<typeof readRunList>>["runs"][number];
 
-function toCells(run: Run): readonly Cell[] {
+function toCells(run: Run, hasContacted: boolean): readonly Cell[] {
   const { runId, number, started_at, caller, template, sent, skipped, contacted, failed, end } = run;
   const usd = end?.usd ?? null;
   return [
@@ -96,7 +98,7 @@ function toCells(run: Run): readonly Cell[] {
     sent,
     skipped,
     failed,
-    contacted === 0 ? null : contacted,
+    ...(hasContacted ? [contacted === 0 ? null : contacted] : []),
     end && formatDuration(toSeconds(started_at, end.at)),
     usd === null ? null : formatUsd(usd),
     number === null && end !== null ? (

@@ -244,10 +244,10 @@ describe("the list of runs", () => {
     const page = await pageAt(harness, "/runs");
     const time = /\w{3},? \d+ \w{3},? \d\d:\d\d/;
     expect((await rowsOf(page)).map((row) => row.replace(time, "TIME"))).toEqual([
-      "Run 3 | TIME | – | a caller without a token | 0 | 1 | 0 | – | – | – | In progress",
-      "Run 2 | TIME | – | – | 0 | 0 | 0 | – | 0 s | – | Broke off",
-      "Dry run | TIME | t1 | – | 9 | 4 | 0 | – | 0 s | – | Nothing sent",
-      "Run 1 | TIME | Autumn &lt;b> | – | 1,234 | 0 | 2 | – | 0 s | – | Stopped",
+      "Run 3 | TIME | – | a caller without a token | 0 | 1 | 0 | – | – | In progress",
+      "Run 2 | TIME | – | – | 0 | 0 | 0 | 0 s | – | Broke off",
+      "Dry run | TIME | t1 | – | 9 | 4 | 0 | 0 s | – | Nothing sent",
+      "Run 1 | TIME | Autumn &lt;b> | – | 1,234 | 0 | 2 | 0 s | – | Stopped",
     ]);
     const links = (await textsAt(page, "tbody th")).flatMap((head) => head.links);
     expect(links).toEqual([`/runs/${current}`, `/runs/${dead}`, `/runs/dry/${dry}`, `/runs/${first}`]);
