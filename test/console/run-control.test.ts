@@ -158,7 +158,7 @@ describe("the overview without a run", () => {
     expect(page).toContain("4 skipped, 1 failed, 0 in doubt.");
   });
 
-  test("counts people whom an earlier run contacted apart from the skipped ones, as the pages of runs do", async () => {
+  test("counts people contacted by an earlier run apart from the skipped ones, as the pages of runs do", async () => {
     const harness = await openAuthorized();
     const skipped = (reason: SkipReason) => {
       return { type: "DirectMessageSkipped", data: { run_id: "run-1", recipient: { id: "7" }, reason } } as const;

@@ -120,7 +120,7 @@ function Group({ view, group: { kind, total, results }, part, exact }: GroupProp
   );
 }
 
-/** Link to the question whether to suppress the recipient whom the text names. Renders nothing for other results. */
+/** Link to the question whether to suppress the recipient that the text names. Renders nothing for other results. */
 function SuppressLink({ view, result }: { readonly view: View; readonly result: SearchResult }): VNode | null {
   if (result.kind !== "recipient" || result.recipient.status === "suppressed") return null;
   const href = suppressHref(result.recipient);
