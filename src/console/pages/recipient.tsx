@@ -294,10 +294,10 @@ function TheirLinks({ links }: { readonly links: RecipientPage["links"] }): VNod
     <Section id="their-links" title="Links sent to them">
       <Table
         label="Clicks of the links sent to them"
-        columns={[...breakable("link"), "sent to", ...numbers("people", "suspected", "bots")]}
+        columns={[...breakable("link"), "sent", ...numbers("people", "suspected", "bots")]}
         rows={links.map(({ link, messages, clicks }) => [
           <LinkName link={link} />,
-          messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`,
+          messages === 0 ? "not known" : messages === 1 ? "to them alone" : `to ${grouped(messages)} people`,
           ...(clicks === undefined
             ? ["not shown, since they did not grant tracking"]
             : [clicks.people, clicks.suspected, clicks.bots]),

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
-import { ConsoleDocument, Section } from "../document.tsx";
+import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { eventHref, type RecipientNames } from "../hrefs.ts";
 import { ActionForm, Field, Lines, Select } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
@@ -88,8 +88,10 @@ interface RulesPageProps {
 function RulesPage({ view, fields, children }: RulesPageProps): VNode {
   return (
     <ConsoleDocument title="What if" path="/results" view={view} isStill>
-      <h1>What other rules would have done</h1>
-      <p>All runs of the log are decided again by these rules, and nothing is sent. An empty field stays as it was.</p>
+      <Head
+        title="What other rules would have done"
+        says="All runs of the log are decided again by these rules, and nothing is sent. An empty field stays as it was."
+      />
       {view.asOf === undefined ? (
         <RulesForm fields={fields} />
       ) : (
