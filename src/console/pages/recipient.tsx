@@ -130,10 +130,11 @@ function Case({ view, found }: FoundProps): VNode {
   const suppressed = events.find(({ type }) => type === "RecipientSuppressed");
   const held = contact.isHeld ? events.find(({ type }) => type === "RecipientHeld") : undefined;
   return (
-    <section class="card" aria-labelledby="case">
-      <h2 id="case">
-        Why {contact.isSuppressed ? "will" : "did"} <bdi>{name}</bdi> get {describeCase(found)}?
-      </h2>
+    <Section
+      id="case"
+      class="card"
+      title={["Why ", contact.isSuppressed ? "will " : "did ", <bdi>{name}</bdi>, ` get ${describeCase(found)}?`]}
+    >
       <ol class="reasons">
         <Reason title="Consent" proof={found.grounds}>
           <Words view={view} sentence={found.consent} />
@@ -156,7 +157,7 @@ function Case({ view, found }: FoundProps): VNode {
         <EventReason view={view} title="Held" event={held} />
         <EventReason view={view} title="Suppressed" event={suppressed} />
       </ol>
-    </section>
+    </Section>
   );
 }
 

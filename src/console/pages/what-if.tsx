@@ -5,7 +5,7 @@ import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { eventHref, type RecipientNames } from "../hrefs.ts";
 import { ActionForm, Field, Lines, Select } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
-import { numbers, OnlyFirst, Table } from "../parts/table.tsx";
+import { numbers, OnlyFirst, Sentences, Table } from "../parts/table.tsx";
 import { consolePage, type ConsolePage, type Notice, useView, type View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
 import { Figure } from "./results.tsx";
@@ -216,11 +216,7 @@ function Open({ sentences }: { readonly sentences: readonly string[] }): VNode |
   if (sentences.length === 0) return null;
   return (
     <Section id="open" title="What stays open">
-      <ul>
-        {sentences.map((sentence) => (
-          <li>{sentence}</li>
-        ))}
-      </ul>
+      <Sentences of={sentences} />
     </Section>
   );
 }

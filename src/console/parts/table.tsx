@@ -172,6 +172,19 @@ export function Table({ label, columns, rows, rowHead = 0, isTall = false, empty
   );
 }
 
+/** A list of sentences, each with texts from outside. */
+export function Sentences({ of }: { readonly of: readonly string[] }): VNode {
+  return (
+    <ul>
+      {of.map((sentence) => (
+        <li>
+          <bdi>{sentence}</bdi>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 interface TallyProps {
   readonly heads: readonly string[];
   /** Name of each row, and its numbers. */

@@ -78,7 +78,7 @@ describe("the pages of campaigns", () => {
     const page = await pageAt(harness, "/campaigns/spring");
     const fault = "line 1, column 1: {{optout}} needs PUBLIC_URL, an address that recipients can open";
     expect((await textsAt(page, '[role="alert"]'))[0]!.text).toEndWith(`the settings cannot send its text: ${fault}.`);
-    expect(await rowsOf(page)).toEqual(["in the audience, but not now | unusable text | 1"]);
+    expect(await rowsOf(page)).toEqual(["unusable text | 1 | in the audience, but not now"]);
     const next = async () => (await rowsOf(await pageAt(harness, "/people/@ada")))[1];
     expect(await next()).toEndWith(`no: its text cannot be sent (${fault})`);
     await harness.append("outreach", { type: "CampaignEnded", data: { name: "spring" } });
