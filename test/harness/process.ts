@@ -218,7 +218,7 @@ export async function authorize(
  * Maximum number of times that {@link until} asks. The expected change takes seconds, so many calls take minutes. It is
  * a number and not a time, because a busy machine answers slowly.
  */
-const ASKED_MAX = 15_000;
+const ASKED_MAX = 600;
 
 /** Minimum pause between two calls of `ask`, in ms. */
 const PAUSE_MS_MIN = 20;
