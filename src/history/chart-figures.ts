@@ -10,10 +10,11 @@ import type { PageMoment } from "../projector/read-as-of.ts";
 import { sumRecentMessages } from "./read-results.ts";
 
 /** Counts the messages by outcome: all of them, and those of the last 30 days with their rates. */
-export async function readTotals({ state, now }: PageMoment<"results" | "run" | "stats">) {
+export async function readTotals(moment: PageMoment<"results" | "run" | "stats">) {
+  const { state } = moment;
   const { sent, skipped, failed } = state("stats");
   const inDoubt = [...state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
-  return { sent, skipped, failed, inDoubt, recent: await sumRecentMessages(state("results"), now) };
+  return { sent, skipped, failed, inDoubt, recent: await sumRecentMessages(moment) };
 }
 
 /** A figure at the page's moment (`before`) and now (`after`). */
