@@ -14,7 +14,7 @@ import { ChannelLine } from "../parts/channel-status.tsx";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { Figure } from "./results.tsx";
 import { NewsDays } from "../parts/news.tsx";
-import { runCard } from "../parts/run-card.tsx";
+import { runCard, saySkipped } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { formatTime, readTimes, Time, toIso } from "../parts/time.tsx";
 import { consolePage, useView, type View } from "../page-context.ts";
@@ -198,13 +198,13 @@ async function renderQuota(view: View<"quota">): Promise<VNode> {
  * days.
  */
 function Totals({ totals }: { readonly totals: Awaited<ReturnType<typeof readTotals>> }): VNode {
-  const { sent, skipped, failed, inDoubt, recent } = totals;
+  const { sent, skipped, contacted, failed, inDoubt, recent } = totals;
   const { figures, previous } = recent;
   const { replied, tracked, reply_rate, click_rate } = figures;
   return (
     <dl class="card figures" aria-label="All messages">
       <Figure title="Sent" href="/activity?type=DirectMessageSent" value={grouped(sent)}>
-        <A href="/activity?type=DirectMessageSkipped">{grouped(skipped)} skipped</A>,{" "}
+        <A href="/activity?type=DirectMessageSkipped">{saySkipped(skipped, contacted)}</A>,{" "}
         <A href="/activity?type=DirectMessageFailed">{grouped(failed)} failed</A>,{" "}
         <A href="/people?status=in_doubt">{grouped(inDoubt)} in doubt</A>
       </Figure>
