@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createCaller } from "../../sandbox/demo-history.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { startShop } from "../../sandbox/shop.ts";
-import { GROUPINGS } from "../../src/history/results.ts";
+import { GROUPINGS } from "../../src/history/results-figures.ts";
 import { X_PRICES } from "../../src/networks/x/x-api.ts";
 import { authorize, BEARER, openInstallation, until, TOKEN } from "../harness/process.ts";
 
