@@ -10,17 +10,12 @@ import type { PageMoment } from "../projector/read-as-of.ts";
 import { sumRecentMessages } from "./read-results.ts";
 
 /** Counts the messages by outcome: all of them, and those of the last 30 days with their rates. */
-export async function readTotals({ state, now }: PageMoment<"results" | "run" | "stats">) {
+export async function readTotals(moment: PageMoment<"results" | "run" | "stats">) {
+  const { state } = moment;
   const { sent, skipped, failed, contacted } = state("stats");
   const inDoubt = [...state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
-  return {
-    sent,
-    skipped: skipped - contacted,
-    contacted,
-    failed,
-    inDoubt,
-    recent: await sumRecentMessages(state("results"), now),
-  };
+  const recent = await sumRecentMessages(moment);
+  return { sent, skipped: skipped - contacted, contacted, failed, inDoubt, recent };
 }
 
 /** A figure at the page's moment (`before`) and now (`after`). */

@@ -28,13 +28,17 @@ const ATTENTION_SHOWN = 5;
 
 /** Page Overview: today's run, what needs attention, and the newest events. */
 const READS = [
-  ...(["account", "deliveries", "news", "quota", "results"] as const),
+  ...(["account", "deliveries", "news", "quota"] as const),
   ...(["run", "runs", "stats", "suspected", "timeline"] as const),
 ];
 
-export const overviewPage = consolePage({ reads: READS, render: renderOverview });
+export const overviewPage = consolePage({
+  // If today's results hold the page's moment, only the messages of its last days are rewound.
+  reads: ({ hasNow }) => (hasNow("results") ? READS : [...READS, "results"]),
+  render: renderOverview,
+});
 
-async function renderOverview(view: View<(typeof READS)[number]>): Promise<VNode> {
+async function renderOverview(view: View<(typeof READS)[number] | "results">): Promise<VNode> {
   const run = await runCard(view);
   const totals = await readTotals(view);
   const open = await readOpenItems(view, view.settings, view.live);
