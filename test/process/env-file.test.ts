@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { captureCommandLine } from "../harness/capture-command.ts";
 import { ended } from "../harness/process.ts";
-import { denoProgram, MAIN, onRuntime, RUNTIME } from "../harness/runtime.ts";
+import { denoProgram, MAIN, onRuntime, RUNTIME, RUNTIME_ENV } from "../harness/runtime.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
 const RUNTIMES: readonly (readonly [string, readonly string[]])[] = [
@@ -29,7 +29,7 @@ describe.each(RUNTIMES)("on %s", (_name, program) => {
       ended(
         Bun.spawn([...program, ...args], {
           cwd: folder.path,
-          env: { PATH: process.env["PATH"] ?? "", HOME: folder.path, DENO_DIR, ...env },
+          env: { PATH: process.env["PATH"] ?? "", ...RUNTIME_ENV, HOME: folder.path, DENO_DIR, ...env },
           stdio: ["ignore", "pipe", "pipe"],
         }),
       );
@@ -97,7 +97,7 @@ test("a file named by Bun's --env-file replaces .env, under the same rules", asy
     ended(
       Bun.spawn([process.execPath, ...flags, MAIN, "doctor"], {
         cwd: folder.path,
-        env: { PATH: process.env["PATH"] ?? "" },
+        env: { PATH: process.env["PATH"] ?? "", ...RUNTIME_ENV },
         stdio: ["ignore", "pipe", "pipe"],
       }),
     );
