@@ -223,4 +223,7 @@ const server = createServer({ noDelay: true }, (client) => {
     }
   });
 });
-server.listen(0, "127.0.0.1", () => parentPort!.postMessage((server.address() as AddressInfo).port));
+server.listen(0, "127.0.0.1", () => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+  parentPort!.postMessage((server.address() as AddressInfo).port);
+});
