@@ -13,9 +13,8 @@ let made = 0;
 const free: string[] = [];
 
 /**
- * Returns a place for a log of a test. Creating a log's tables takes longer than most tests, so the place is one that
- * another test has left, if there is one: its tables are emptied. Dispose it only after its stores are closed, and only
- * if nothing but stores has changed the log.
+ * Returns a place for a test's log: mostly one that another test has left, whose tables it empties, because creating
+ * them takes longer. Dispose the place after its stores, and only if nothing but stores changed the log.
  */
 export async function newLogPlace(): Promise<LogPlace> {
   const url = await (database ??= newDatabase());
