@@ -44,18 +44,20 @@ export interface Consent {
 /** The consent of a recipient before the log says anything about it. */
 export const NO_CONSENT: Consent = { basis: "none", consent: null, tracking: { status: "unknown" }, inbound: false };
 
+/**
+ * True if the consent has a date and a source. A recipient who wrote first needs none, because the log itself records the
+ * message.
+ */
+export function hasEvidence({ basis, consent, inbound }: Consent): boolean {
+  return inbound || (basis !== "none" && consent?.at !== undefined && consent.source !== undefined);
+}
+
 const NOTHING: readonly never[] = [];
 
-/**
- * Returns what a consent lacks as proof. A recipient who wrote first needs no evidence, because the log itself records
- * the message.
- */
-export function findMissingEvidence({
-  basis,
-  consent,
-  inbound,
-}: Consent): readonly ("basis" | "consent_at" | "consent_source")[] {
-  if (inbound || (basis !== "none" && consent?.at !== undefined && consent.source !== undefined)) return NOTHING;
+/** Returns what a consent lacks as proof. */
+export function findMissingEvidence(known: Consent): readonly ("basis" | "consent_at" | "consent_source")[] {
+  if (hasEvidence(known)) return NOTHING;
+  const { basis, consent } = known;
   const evidence = basis === "none" ? null : consent;
   return [
     ...(basis === "none" ? (["basis"] as const) : []),

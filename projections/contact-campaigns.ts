@@ -1,6 +1,6 @@
 import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
 import type { SkipReason } from "../events/outreach.ts";
-import { type Consent, consentFor, findMissingEvidence, NO_CONSENT } from "./consent.ts";
+import { type Consent, consentFor, hasEvidence, NO_CONSENT } from "./consent.ts";
 import type { CampaignOutreach, Contact, Contacts, ContactStatus } from "./contact.ts";
 
 /** Members of {@link CampaignOutreach} that may be absent. */
@@ -31,13 +31,22 @@ export interface ReachRules {
 }
 
 /** Counts the contacts that a run of the campaign would look up, because only the network can rule them out. */
-export function countReachable({ people }: Contacts, rules: ReachRules): number {
-  let count = 0;
+export function countReachable(contacts: Contacts, rules: ReachRules): number {
+  return countReachableEach(contacts, [rules])[0]!;
+}
+
+/** Counts, for each campaign, the contacts that a run of it would look up, in one pass over all contacts. */
+export function countReachableEach({ people }: Contacts, campaigns: readonly ReachRules[]): number[] {
+  const counts = campaigns.map(() => 0);
   for (const contact of people.values()) {
-    const { status = "open" } = outreachIn(contact, rules.campaign) ?? {};
-    if (status === "open" && isWritable(contact) && hasConsent(contact, rules)) count++;
+    if (!isWritable(contact)) continue;
+    for (let at = 0; at < campaigns.length; at++) {
+      const rules = campaigns[at]!;
+      if ((outreachIn(contact, rules.campaign)?.status ?? "open") === "open" && hasConsent(contact, rules))
+        counts[at]!++;
+    }
   }
-  return count;
+  return counts;
 }
 
 /**
@@ -56,7 +65,7 @@ function isWritable(contact: Contact): boolean {
 
 function hasConsent(contact: Contact, rules: ReachRules): boolean {
   const consent = consentForCampaign(contact, rules);
-  if (needsEvidence(rules)) return findMissingEvidence(consent).length === 0;
+  if (needsEvidence(rules)) return hasEvidence(consent);
   return !rules.requireConsent || consent.basis !== "none";
 }
 
@@ -70,7 +79,9 @@ export function consentForCampaign(
   contact: Contact | undefined,
   { campaign = DEFAULT_CAMPAIGN, topic }: Pick<ReachRules, "campaign" | "topic">,
 ): Consent {
-  return consentFor(contact ?? NO_CONSENT, [campaign, topic]);
+  const known = contact ?? NO_CONSENT;
+  // Most recipients have no consent of a name, and a count asks for those of all recipients.
+  return known.consents_for === undefined ? known : consentFor(known, [campaign, topic]);
 }
 
 /** Skip reasons that stand for the network's answer, in an earlier look-up, that we cannot write to the recipient. */

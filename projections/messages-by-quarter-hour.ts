@@ -1,6 +1,6 @@
 import type { Projection } from "./projection.ts";
 import { quarterAt, type Quarters } from "./quarter-hours.ts";
-import type { MessageTotals } from "./stats.ts";
+import { countOutcome, noMessages, type MessageTotals } from "./stats.ts";
 import { msOf } from "./time.ts";
 
 /**
@@ -13,22 +13,12 @@ export interface Timeline {
 
 export const timeline: Projection<Timeline> = {
   name: "timeline",
-  version: 1,
+  version: 2,
   types: ["DirectMessageSent", "DirectMessageSkipped", "DirectMessageFailed"],
   initial: () => ({ quarters: new Map() }),
   evolve(state, event) {
-    const kind = KIND[event.type];
-    if (kind !== undefined) quarterAt(state.quarters, msOf(event.time), noMessages)[kind]++;
+    if (timeline.types.includes(event.type))
+      countOutcome(quarterAt(state.quarters, msOf(event.time), noMessages), event);
     return state;
   },
 };
-
-const KIND: Readonly<Record<string, keyof MessageTotals>> = {
-  DirectMessageSent: "sent",
-  DirectMessageSkipped: "skipped",
-  DirectMessageFailed: "failed",
-};
-
-export function noMessages(): MessageTotals {
-  return { sent: 0, skipped: 0, failed: 0 };
-}

@@ -5,6 +5,8 @@ const STEP_ENTRIES = 512;
 
 type Entry = readonly [key: string, contact: Contact];
 
+const NOTHING: readonly never[] = [];
+
 /** True if the recipients of a position can be restored from the present ones. */
 export function canRewindContacts({ rewinds_to }: Contacts, position: number): boolean {
   return position >= rewinds_to;
@@ -139,7 +141,8 @@ export function peopleAt(now: () => Contacts, position: number): People {
     absorbed.clear();
     const entries = new Map(listed.people);
     for (const [key, contact] of entries) {
-      for (const [otherKey, other, then] of absorbedBy(contact, position)) {
+      const changes = contact.replaced === undefined ? NOTHING : absorbedBy(contact, position);
+      for (const [otherKey, other, then] of changes) {
         if (then === undefined || entries.get(otherKey) === other) continue;
         absorbed.set(otherKey, then);
         yield [otherKey, then];

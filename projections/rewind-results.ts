@@ -62,10 +62,10 @@ function unsend({ sent, handles }: Results, number: number, { id, username, supe
 }
 
 /**
- * Returns a message as it was at the position: the same object if it is unchanged since and has no clicks, which are
+ * Returns a message as it was at the position, which is not before it: the same object if it is unchanged since and has no clicks, which are
  * counted in place. Members are set to undefined: deleting slows an object down.
  */
-function messageAt(message: Message, position: number): Message {
+export function messageAt(message: Message, position: number): Message {
   const { settled, seen, replied, opted_out, doubt, revoked } = message;
   const isUnchanged = Math.max(settled, seen, replied, opted_out) <= position && settled > 0;
   if (isUnchanged && message.tracked === null && revoked === undefined) return message;

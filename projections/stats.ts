@@ -1,4 +1,5 @@
 import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
+import type { Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 
 /**
@@ -8,6 +9,8 @@ export interface MessageTotals {
   sent: number;
   skipped: number;
   failed: number;
+  /** Part of `skipped`: recipients contacted by an earlier run. */
+  contacted: number;
 }
 
 export interface Stats extends MessageTotals {
@@ -17,17 +20,15 @@ export interface Stats extends MessageTotals {
 
 export const stats: Projection<Stats> = {
   name: "stats",
-  version: 2,
+  version: 3,
   types: ["DirectMessageSent", "DirectMessageSkipped", "DirectMessageFailed"],
-  initial: () => ({ sent: 0, skipped: 0, failed: 0 }),
+  initial: noMessages,
   evolve(state, event) {
-    const kind = KINDS[event.type as keyof typeof KINDS];
-    if (kind === undefined) return state;
-    state[kind]++;
+    countOutcome(state, event);
     const { campaign } = event.data as { readonly campaign?: string };
-    if (campaign !== undefined) {
+    if (campaign !== undefined && event.type in KINDS) {
       state.campaigns ??= new Map();
-      state.campaigns.getOrInsertComputed(campaign, () => ({ sent: 0, skipped: 0, failed: 0 }))[kind]++;
+      countOutcome(state.campaigns.getOrInsertComputed(campaign, noMessages), event);
     }
     return state;
   },
@@ -39,10 +40,23 @@ const KINDS = {
   DirectMessageFailed: "failed",
 } as const;
 
+export function noMessages(): MessageTotals {
+  return { sent: 0, skipped: 0, failed: 0, contacted: 0 };
+}
+
+/** Adds the outcome of a message to the counts. Other events add nothing. */
+export function countOutcome(totals: MessageTotals, { type, data }: Folded): void {
+  const kind = KINDS[type as keyof typeof KINDS];
+  if (kind !== undefined) totals[kind]++;
+  if (type === "DirectMessageSkipped" && data.reason === "already_contacted") totals.contacted++;
+}
+
 /** Returns the counts of each campaign. Those of `default` are the total without the counts of all other campaigns. */
-export function countCampaigns({ campaigns = new Map(), ...all }: Stats) {
-  const own = { campaign: DEFAULT_CAMPAIGN, ...all };
-  for (const counts of campaigns.values())
+export function countCampaigns({ campaigns = new Map(), sent, skipped, failed }: Stats) {
+  const own = { campaign: DEFAULT_CAMPAIGN, sent, skipped, failed };
+  const others = [...campaigns].map(([campaign, counts]) => {
     for (const kind of ["sent", "skipped", "failed"] as const) own[kind] -= counts[kind];
-  return [own, ...[...campaigns].map(([campaign, counts]) => ({ campaign, ...counts }))];
+    return { campaign, sent: counts.sent, skipped: counts.skipped, failed: counts.failed };
+  });
+  return [own, ...others];
 }

@@ -9,7 +9,7 @@ import { noSums } from "../../projections/news.ts";
 import { labelOf, periodsOf } from "../../projections/counts-by-period.ts";
 import { noClicks } from "../../projections/suspected-clicks.ts";
 import { msOf } from "../../projections/time.ts";
-import { noMessages } from "../../projections/messages-by-quarter-hour.ts";
+import { noMessages } from "../../projections/stats.ts";
 import { eventAt, eventsAt } from "../log/event-log.ts";
 import { countInWords, grouped } from "../platform/counts-and-lists.ts";
 import { readOrReason } from "../platform/service-error.ts";

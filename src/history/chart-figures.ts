@@ -5,15 +5,17 @@ import { channelsOf } from "../../projections/deliveries.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/counts-by-period.ts";
 import { QUARTER_MS, QUARTERS_MAX, type Quarters } from "../../projections/quarter-hours.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
-import { noMessages } from "../../projections/messages-by-quarter-hour.ts";
+import { noMessages } from "../../projections/stats.ts";
 import type { PageMoment } from "../projector/read-as-of.ts";
 import { sumRecentMessages } from "./read-results.ts";
 
 /** Counts the messages by outcome: all of them, and those of the last 30 days with their rates. */
-export async function readTotals({ state, now }: PageMoment<"results" | "run" | "stats">) {
-  const { sent, skipped, failed } = state("stats");
+export async function readTotals(moment: PageMoment<"results" | "run" | "stats">) {
+  const { state } = moment;
+  const { sent, skipped, failed, contacted } = state("stats");
   const inDoubt = [...state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
-  return { sent, skipped, failed, inDoubt, recent: await sumRecentMessages(state("results"), now) };
+  const recent = await sumRecentMessages(moment);
+  return { sent, skipped: skipped - contacted, contacted, failed, inDoubt, recent };
 }
 
 /** A figure at the page's moment (`before`) and now (`after`). */
@@ -37,12 +39,12 @@ function readFigures(
   state: PageMoment<"deliveries" | "stats" | "suspected">["state"],
   recipients: number,
 ): readonly (readonly [label: string, count: number])[] {
-  const { sent, skipped, failed } = state("stats");
+  const { sent, skipped, failed, contacted } = state("stats");
   const { clicks, suspected } = state("suspected").all;
   const channels = channelsOf(state("deliveries"));
   return [
     ["Sent", sent],
-    ["Skipped", skipped],
+    ["Skipped", skipped - contacted],
     ["Failed", failed],
     ["Clicks by people", clicks - suspected],
     ["Dispatches", channels.reduce((sum, [, { dispatched }]) => sum + dispatched, 0)],
@@ -71,7 +73,7 @@ interface CountedPeriod<Kind extends string> {
 export function countMessagePeriods({ state }: PageMoment<"timeline">, choice: PeriodsChoice) {
   return countPeriods(state("timeline").quarters, choice, {
     none: noMessages,
-    toCounts: ({ sent, skipped, failed }) => ({ sent, skipped, failed }),
+    toCounts: ({ sent, skipped, failed, contacted }) => ({ sent, skipped: skipped - contacted, failed }),
   });
 }
 

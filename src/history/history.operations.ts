@@ -1,9 +1,8 @@
 import { Type } from "@sinclair/typebox";
-import { countCampaigns } from "../../projections/stats.ts";
+import { countCampaigns, noMessages } from "../../projections/stats.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/counts-by-period.ts";
 import { LINK_CHARACTERS_MAX } from "../../projections/link-keys.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
-import { noMessages } from "../../projections/messages-by-quarter-hour.ts";
 import { isoTime } from "../platform/clock.ts";
 import { countLink, listLinkCounts } from "./link-tally.ts";
 import { parseLink, streamsOfLink } from "./history.ts";
@@ -118,9 +117,9 @@ function pickStats({ stats: { sent, skipped, failed } }: SomeStates<"stats">) {
 function countPeriods({ timeline, suspected }: SomeStates<"timeline" | "suspected">, query: PeriodsQuery) {
   const messages = periodsOf(timeline.quarters, query, noMessages);
   const clicks = periodsOf(suspected.quarters, query, noClicks);
-  return messages.map(({ start, counts }, at) => {
+  return messages.map(({ start, counts: { sent, skipped, failed } }, at) => {
     const { clicks: people = 0, suspected: some = 0, bots = 0 } = clicks[at]?.counts ?? {};
-    return { start, ...counts, clicks: people, suspected: some, bots };
+    return { start, sent, skipped, failed, clicks: people, suspected: some, bots };
   });
 }
 

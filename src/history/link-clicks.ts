@@ -16,7 +16,7 @@ import { newestEvents, type PageMoment } from "../projector/read-as-of.ts";
 import { startOfPeriods, type ClickQuarters, type PeriodsChoice } from "./chart-figures.ts";
 import { addClicks } from "./news-clicks.ts";
 import { streamsOfLink } from "./history.ts";
-import { addConversions, formatValues, noWorth, toWorthFigures } from "./results-worth.ts";
+import { addConversions, formatValues, noWorth, toWorthFigures } from "./results-figures.ts";
 import { isErased } from "./event-sentences.ts";
 import { join, other, say, type Sentence } from "./sentences/sentence.ts";
 

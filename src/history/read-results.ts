@@ -1,4 +1,3 @@
-import type { Results } from "../../projections/results.ts";
 import { DAY_MS, toDay } from "../../projections/time.ts";
 import { isoTime } from "../platform/clock.ts";
 import { formatDuration, grouped } from "../platform/counts-and-lists.ts";
@@ -16,15 +15,21 @@ import {
 } from "./results-format.ts";
 import { answerResults, describeDays, type ResultsReader } from "./results.operations.ts";
 import { parseInterval } from "../projector/parse-day-range.ts";
-import { formatValues } from "./results-worth.ts";
-import { GROUPINGS, sumMessages, type Figures, type ResultTable } from "./results.ts";
+import type { ReadMoment } from "../projector/read-as-of.ts";
+import { formatValues, GROUPINGS, type Figures } from "./results-figures.ts";
+import { sumMessages, type ResultTable } from "./results.ts";
 
 /** Number of days that the overview sums up. */
 export const RESULT_DAYS_SHOWN = 30;
 
 /** Sums up the messages of the last 30 days, and of the 30 days before. */
-export function sumRecentMessages(results: Results, now: number): Promise<ResultTable["total"]> {
-  return sumMessages(results, parseInterval(startOfDays(RESULT_DAYS_SHOWN, now), undefined, now));
+export function sumRecentMessages(moment: ReadMoment<"results">): Promise<ResultTable["total"]> {
+  const { state, stateNow, hasNow, position, now } = moment;
+  const days = parseInterval(startOfDays(RESULT_DAYS_SHOWN, now), undefined, now);
+  // Only the messages of these days are rewound, which is much faster than to rewind all results.
+  return hasNow("results")
+    ? sumMessages(stateNow("results"), days, moment.asOf === undefined ? undefined : position)
+    : sumMessages(state("results"), days, undefined);
 }
 
 /** Returns a moment on the first of the last `days` UTC days. */

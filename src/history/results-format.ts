@@ -5,9 +5,9 @@ import { escapeControls } from "../platform/escape-controls.ts";
 import { DAY_MS, toDay } from "../../projections/time.ts";
 import { formatTemplate, type TemplateNames } from "../../projections/results.ts";
 import { VISITORS_ERROR } from "../../projections/visitor-estimate.ts";
-import { formatValues } from "./results-worth.ts";
+import { formatValues, type Figures, type Grouping, type ResultGroup, type ResultRate } from "./results-figures.ts";
 import type { Interval } from "../projector/parse-day-range.ts";
-import type { Figures, Grouping, ResultRate, ResultGroup, ResultTable } from "./results.ts";
+import type { ResultTable } from "./results.ts";
 
 /** Note on how clicks are counted, added to every answer that people read. */
 export const CLICKS_NOTE =

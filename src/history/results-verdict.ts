@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { count, named, oneOf, orNull, text } from "../platform/common-schemas.ts";
 import { countInWords, formatPercent, grouped } from "../platform/counts-and-lists.ts";
 import { differenceInterval, requiredSampleSize } from "../platform/rate-statistics.ts";
-import type { Figures, ResultGroup } from "./results.ts";
+import type { Figures, VariantRow } from "./results-figures.ts";
 
 /**
  * Minimum number of sent messages with which a template's variant is compared with others. A rate is compared only if
@@ -49,8 +49,8 @@ export type TemplateVerdict = Static<typeof templateVerdict>;
 export interface WaitLimits {
   /** Number of messages in a day that uses up its quota. */
   readonly dailyLimit: number;
-  /** Recipients who can still get a message, by what the log knows of them. Undefined if not counted. */
-  readonly peopleLeft: number | undefined;
+  /** Counts the recipients who can still get a message, by what the log knows of them. Absent if that takes too long. */
+  readonly countPeopleLeft?: () => number;
 }
 
 /** Counts of one variant's messages, by which it is compared. */
@@ -65,12 +65,6 @@ export interface VariantCounts {
 interface Share {
   readonly hits: number;
   readonly trials: number;
-}
-
-/** Row of results by variant. */
-interface VariantRow {
-  readonly group: ResultGroup;
-  readonly figures: Figures;
 }
 
 type Judgement = Omit<TemplateVerdict, "template" | "template_name" | "sent">;
@@ -189,7 +183,8 @@ const CERTAINTIES: readonly (readonly [odds: number, z: number])[] = [
  * Judges variants that do not certainly differ: says if the messages that would decide can be sent within reasonable
  * time.
  */
-function judgeWait(compared: readonly Comparison[], { dailyLimit, peopleLeft = Infinity }: WaitLimits) {
+function judgeWait(compared: readonly Comparison[], { dailyLimit, countPeopleLeft }: WaitLimits) {
+  const peopleLeft = countPeopleLeft?.() ?? Infinity;
   const nearest = compared.reduce((one, other) => (other.missing < one.missing ? other : one));
   const more = roundUp(nearest.missing);
   const days = Math.ceil(more / dailyLimit);

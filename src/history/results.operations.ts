@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
-import { countReachable, type ReachRules } from "../../projections/contact-campaigns.ts";
+import { countReachableEach, type ReachRules } from "../../projections/contact-campaigns.ts";
 import type { Results } from "../../projections/results.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/counts-and-lists.ts";
@@ -15,8 +15,8 @@ import {
   type LogReader,
 } from "../projector/log-reader.ts";
 import { parseInterval } from "../projector/parse-day-range.ts";
-import { createResults, GROUPINGS, resultFigures, resultGroup, type Figures } from "./results.ts";
-import { formatValues, worthFigures } from "./results-worth.ts";
+import { createResults, sumVariants } from "./results.ts";
+import { formatValues, GROUPINGS, resultFigures, resultGroup, worthFigures, type Figures } from "./results-figures.ts";
 import { judgeTemplates, templateVerdict } from "./results-verdict.ts";
 import {
   CLICKS_NOTE,
@@ -84,21 +84,28 @@ export async function answerResults(
   const results = await createResults(found.states, by, asked);
   const cost = results.total.figures.cost_usd;
   const cost_usd = cost === null ? null : Number(cost);
-  // Recipients are not counted for a past moment: restoring them takes long, and the number would be out of date.
-  const isPast = Object.keys(found.moment).length > 0;
   const judge = async () => {
-    const { contacts, campaigns } = isPast ? {} : (await at(as_of, "campaigns", "contacts")).states;
-    const { dailyLimit, requireConsent } = config.outreach;
-    const countLeft = (campaign: string | undefined) =>
-      contacts &&
-      countReachable(contacts, { campaign, topic: campaigns?.named.get(campaign ?? "")?.topic, requireConsent });
-    // Each count looks at all recipients, and a campaign may have had many templates.
-    const left = new Map<string | undefined, number | undefined>();
-    const { rows } = by === "variant" ? results : await createResults(found.states, "variant", asked);
-    return judgeTemplates(rows, (template) => ({
-      dailyLimit,
-      peopleLeft: left.getOrInsertComputed(campaignWith(found.states.results, template), countLeft),
-    }));
+    const { results: sums } = found.states;
+    const rows = by === "variant" ? results.rows : await sumVariants(sums, asked);
+    const limits = { dailyLimit: config.outreach.dailyLimit };
+    // Recipients are not counted for a past moment: restoring them takes long, and the number would be out of date.
+    if (Object.keys(found.moment).length > 0) return judgeTemplates(rows, () => limits);
+    const { contacts, campaigns } = (await at(as_of, "campaigns", "contacts")).states;
+    const toCampaign = (template: string | null = null) => campaignWith(sums, template);
+    const toRules = (campaign: string | undefined): ReachRules => {
+      const topic = campaigns.named.get(campaign ?? "")?.topic;
+      return { campaign, topic, requireConsent: config.outreach.requireConsent };
+    };
+    // The recipients of all campaigns are counted in one pass, and only if no variant is better.
+    const count = () => {
+      const names = [...new Set(rows.map(({ group }) => toCampaign(group.template)))];
+      const counts = countReachableEach(contacts, names.map(toRules));
+      return new Map(names.map((name, at) => [name, counts[at]!]));
+    };
+    let left: ReturnType<typeof count> | undefined;
+    return judgeTemplates(rows, (template) => {
+      return { ...limits, countPeopleLeft: () => (left ??= count()).get(toCampaign(template))! };
+    });
   };
   const verdicts = by === "variant" || by === "campaign" ? await judge() : [];
   return { ...resultsAsJson(by, results), verdicts, cost_usd, as_of: toMomentJson(found) };

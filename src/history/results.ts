@@ -1,14 +1,12 @@
-import { Type, type Static } from "@sinclair/typebox";
-import { basis, recipientSource } from "../../events/outreach.ts";
 import type { ConversionCounts } from "../../projections/conversions.ts";
 import type { Message, Results } from "../../projections/results.ts";
+import { messageAt } from "../../projections/rewind-results.ts";
 import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits.ts";
 import { DAY_CHARACTERS, toDay } from "../../projections/time.ts";
-import { count, named, orNull, text } from "../platform/common-schemas.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/rate-statistics.ts";
 import type { SomeStates } from "../../projections/all.ts";
-import { createBounds, findFirstSince, precedingInterval, type Interval } from "../projector/parse-day-range.ts";
+import { createBounds, findBounds, precedingInterval, type Interval } from "../projector/parse-day-range.ts";
 import {
   addConversions,
   addCost,
@@ -16,87 +14,15 @@ import {
   shareCosts,
   shareOut,
   toWorthFigures,
-  worthFigures,
-} from "./results-worth.ts";
-
-/** Properties by which results can be grouped. */
-export const GROUPINGS = ["template", "variant", "run", "campaign", "day", "source", "basis", "link"] as const;
-export type Grouping = (typeof GROUPINGS)[number];
+  type Figures,
+  type Grouping,
+  type ResultGroup,
+  type ResultRate,
+  type VariantRow,
+} from "./results-figures.ts";
 
 /** Maximum number of rows of a table of results, the newest. Enough for one run a day in nearly three years. */
 export const RESULT_ROWS_MAX = 1_000;
-
-const share = Type.Number({ minimum: 0, maximum: 1, examples: [0.184] });
-
-/** Schema of a rate, such as replies to sent messages. The true rate lies between `low` and `high` (95 %, Wilson). */
-const resultRate = named("ResultRate", Type.Object({ rate: share, low: share, high: share }));
-export type ResultRate = Static<typeof resultRate>;
-
-/**
- * Counts of messages. `attempted` includes messages without an outcome. Replies and opt-outs count each recipient once.
- */
-const messages = {
-  attempted: count,
-  sent: count,
-  failed: count,
-  in_doubt: count,
-  /** Number of sent messages that the network reported as read; the others may have been read too. */
-  seen: count,
-  replied: count,
-  opted_out: count,
-};
-
-/**
- * Counts of clicks. `total`: without suspected ones. `unique`: distinct visitors by {@link countVisitors}, counted once
- * for each link and day.
- */
-const clicks = { total: count, unique: count, suspected: count, anonymous: count, bots: count, probes: count };
-
-/**
- * Counts of recipients who permit tracking and whose message was sent. `clicked` and `converted`: how many of them
- * clicked, and had a conversion.
- */
-const tracked = { recipients: count, clicked: count, clicks: count, suspected: count, converted: count };
-
-/** Schemas of a result's figures as the API returns them. */
-export const resultFigures = Type.Object({
-  ...messages,
-  /** Lower bound of the share of sent messages that were read, by the network's reports; null if none was sent. */
-  seen_rate: orNull(resultRate),
-  /** Share of sent messages with a reply; null if none was sent. */
-  reply_rate: orNull(resultRate),
-  /** Counts of clicks on links that no other group has sent; null if the group has no such link. */
-  clicks: orNull(named("LinkClicks", Type.Object(clicks))),
-  /** `first_click_ms`: median time from the message to the first click, of recipients who clicked; null if none did. */
-  tracked: named("TrackedClicks", Type.Object({ ...tracked, first_click_ms: orNull(count) })),
-  /** Share of the recipients who permit tracking that clicked; null if there are none. */
-  click_rate: orNull(resultRate),
-  /** Share of the recipients who permit tracking that had a conversion; null if there are none. */
-  conversion_rate: orNull(resultRate),
-  ...worthFigures,
-});
-export type Figures = Static<typeof resultFigures>;
-
-/**
- * Schema of a row's group: the property that all its messages or clicks share. Null if older messages do not record the
- * property.
- */
-export const resultGroup = Type.Partial(
-  Type.Object({
-    template: orNull(text("0123456789ab")),
-    /** Name that the operator last gave the template; null if it has none. */
-    template_name: orNull(text("Autumn invite")),
-    variant: text("A"),
-    run_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
-    campaign: text("spring"),
-    /** Calendar day of the row, in UTC. */
-    day: text("2026-11-20"),
-    source: orNull(recipientSource),
-    basis: orNull(basis),
-    link: text("go.example/autumn"),
-  }),
-);
-export type ResultGroup = Static<typeof resultGroup>;
 
 export type ResultTable = Awaited<ReturnType<typeof createResults>>;
 
@@ -109,18 +35,43 @@ export function createResults(states: ResultStates, by: Grouping, interval: Inte
   return inTimeSlices(addUp(states, by, interval));
 }
 
-/** Sums up messages of an interval, and of the one before it. Clicks count only if the recipient permits tracking. */
-export function sumMessages({ messages }: Results, interval: Interval): Promise<ResultTable["total"]> {
-  return inTimeSlices(sumUp([...messages.values()], interval));
+/**
+ * Sums up messages of an interval, and of the one before it, as they were after the event at `position`; undefined: as
+ * they are. Clicks count only if the recipient permits tracking.
+ */
+export function sumMessages({ messages }: Results, interval: Interval, position: number | undefined) {
+  return inTimeSlices(sumUp([...messages.values()], interval, position));
 }
 
-function* sumUp(messages: readonly Message[], interval: Interval): Steps<ResultTable["total"]> {
+function* sumUp(messages: readonly Message[], interval: Interval, position: number | undefined) {
+  const sum = function* (of: Interval): Steps<Figures> {
+    const tally = createTally({});
+    yield* eachWithin(messages, of, (message) => {
+      if (position === undefined) addMessage(tally, message);
+      else if (message.position <= position) addMessage(tally, messageAt(message, position));
+    });
+    return toFigures(tally);
+  };
   const previous = precedingInterval(interval);
-  const [total, before] = [createTally({}), createTally({})];
-  yield* eachWithin(messages, interval, (message) => addMessage(total, message));
-  if (previous === undefined) return { figures: toFigures(total), previous: null };
-  yield* eachWithin(messages, previous, (message) => addMessage(before, message));
-  return { figures: toFigures(total), previous: toFigures(before) };
+  return { figures: yield* sum(interval), previous: previous === undefined ? null : yield* sum(previous) };
+}
+
+/** Sums up messages of an interval by variant, without clicks on shared links, conversions and costs. */
+export function sumVariants(results: Results, interval: Interval): Promise<VariantRow[]> {
+  return inTimeSlices(addUpVariants(results, interval));
+}
+
+function* addUpVariants(results: Results, interval: Interval): Steps<VariantRow[]> {
+  const rowsOf = createNaming(results, "variant");
+  const rows = new Map<string, Tally>();
+  yield* eachWithin([...results.messages.values()], interval, (message) => {
+    for (const { key, group } of rowsOf(message))
+      addMessage(
+        rows.getOrInsertComputed(key, () => createTally(group)),
+        message,
+      );
+  });
+  return [...rows.values()].map((row) => ({ group: row.group, figures: toFigures(row) }));
 }
 
 /** Work in steps, after each of which other work gets a turn. Events recorded meanwhile are not counted. */
@@ -137,7 +88,7 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
   const rowsOf = createNaming(states.results, by);
   const messages = [...states.results.messages.values()];
   const holders = yield* findHolders(states.results, by, { messages, rowsOf });
-  const costs = shareCosts(states.runs, states.results);
+  const costs = shareCosts(states.runs, states.results.groups, messages);
   const counts = [...states.conversions.counts.values()];
   const converted = new Set(counts.flatMap(({ code, conversions }) => (conversions === 0 ? [] : [code])));
   const naming = { messages, rowsOf, holders, costs, converted };
@@ -207,17 +158,17 @@ function* tally(states: ResultStates, by: Grouping, interval: Interval, naming: 
     return row;
   };
   const other = noWorth();
-  yield* eachWithin(naming.messages, interval, (message) => {
-    const cost = naming.costs.messages.get(message);
+  yield* eachWithin(naming.messages, interval, (message, at) => {
+    const cost = naming.costs.messages[at];
     const names = naming.rowsOf(message);
     addMessage(total, message, naming.converted);
     addCost(total.worth, cost);
-    const shares = cost === undefined ? [] : shareOut(cost, names.length);
+    const shares = cost === undefined || names.length === 1 ? [cost] : shareOut(cost, names.length);
     if (names.length === 0) addCost(other, cost);
-    for (const [at, name] of names.entries()) {
+    for (const [number, name] of names.entries()) {
       const row = findTally(name);
       addMessage(row, message, naming.converted);
-      addCost(row.worth, shares[at]);
+      addCost(row.worth, shares[number]);
     }
   });
   const within = createBounds(interval);
@@ -262,11 +213,15 @@ function findConversionRow(
 }
 
 /** Adds the messages of an interval. Times in the log never go back, so these messages follow each other. */
-function* eachWithin(messages: readonly Message[], interval: Interval, add: (message: Message) => void): Steps<void> {
-  const within = createBounds(interval);
-  for (let at = findFirstSince(interval, messages); at < messages.length && within(messages[at]!.at); at++) {
+function* eachWithin(
+  messages: readonly Message[],
+  interval: Interval,
+  add: (message: Message, index: number) => void,
+): Steps<void> {
+  const [from, end] = findBounds(interval, messages);
+  for (let at = from; at < end; at++) {
     if (at % STEP_ENTRIES === 0) yield;
-    add(messages[at]!);
+    add(messages[at]!, at);
   }
 }
 
@@ -305,7 +260,13 @@ function toRowName(group: ResultGroup) {
  * messages.
  */
 function createNaming({ groups, links, templates }: Results, by: Grouping): Naming["rowsOf"] {
-  if (by === "day") return ({ at }) => [toRowName({ day: at.slice(0, DAY_CHARACTERS) })];
+  const known = new Map<string, readonly [RowName]>();
+  /** Returns one object for all rows of a key, which is quicker to compare than their keys. */
+  const toNames = (group: ResultGroup) => {
+    const name = toRowName(group);
+    return known.getOrInsertComputed(name.key, () => [name]);
+  };
+  if (by === "day") return ({ at }) => toNames({ day: at.slice(0, DAY_CHARACTERS) });
   if (by === "link") {
     const names = [...links.keys()].map((link) => toRowName({ link }));
     return (message) => message.links.map((number) => names[number]!);
@@ -320,7 +281,7 @@ function createNaming({ groups, links, templates }: Results, by: Grouping): Nami
       source: { source },
       basis: { basis },
     };
-    return [toRowName(group[by])];
+    return toNames(group[by]);
   });
   return (message) => names[message.group]!;
 }
@@ -332,19 +293,16 @@ function* findHolders(
   { messages, rowsOf }: Omit<Naming, "holders" | "costs" | "converted">,
 ): Steps<Naming["holders"]> {
   if (by !== "template" && by !== "variant" && by !== "campaign") return new Map();
-  const held = new Map<number, RowName | null>();
+  const held: (RowName | null | undefined)[] = [];
   for (const [at, message] of messages.entries()) {
     if (at % STEP_ENTRIES === 0) yield;
     if (message.outcome !== "sent") continue;
     const [name = null] = rowsOf(message);
-    for (const link of message.links) {
-      const holder = held.get(link);
-      held.set(link, holder === undefined || holder?.key === name?.key ? name : null);
-    }
+    for (const link of message.links) if (held[link] !== name) held[link] = held[link] === undefined ? name : null;
   }
   const holders = new Map<string, RowName>();
   for (const [link, number] of links) {
-    const holder = held.get(number);
+    const holder = held[number];
     if (holder != null) holders.set(link, holder);
   }
   return holders;

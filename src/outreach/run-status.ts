@@ -23,7 +23,7 @@ import { messageRecipient } from "./decide.ts";
 import { DEFAULT_SPACING_MS } from "./pacing-and-retries.ts";
 import { showQuota } from "./outreach.operations.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";
-import { placesLeft } from "./run-limits.ts";
+import { placesLeft, remaining } from "./run-limits.ts";
 import { createStopWords } from "./stop-words.ts";
 import { changesAt, isOpen } from "./send-window.ts";
 import { SOURCE_KINDS } from "./sources/sources.ts";
@@ -109,6 +109,23 @@ function readWindow({ now }: PageMoment, { window, timezone }: RunSettings) {
     isOpen: isOpen(hours, timezone, now),
     changesAt: change === undefined ? undefined : isoTime(change),
   };
+}
+
+/**
+ * Returns why a run would be refused now, and until when: the quota is used up, or the sending window is closed.
+ * Undefined if neither is so, or while a run is in progress.
+ */
+export function readRunRefusal({ stateNow, now }: PageMoment, settings: RunSettings) {
+  const { dailyLimit, timezone, window } = settings;
+  const quota = stateNow("quota");
+  if (stateNow("run").current !== null) return undefined;
+  const day = momentIn(timezone, now);
+  if (remaining({ quota }, settings, day) === 0) {
+    return { why: "Today's messages are used up", until: isoTime(resetsAt(quota, dailyLimit, day)) };
+  }
+  if (window?.whenClosed !== "end" || window.zone !== "quota" || isOpen(window.hours, timezone, now)) return undefined;
+  const opensAt = changesAt(window.hours, timezone, now);
+  return { why: "The sending window is closed", until: opensAt === undefined ? undefined : isoTime(opensAt) };
 }
 
 /** Number of recipients on one page of a dry run. */

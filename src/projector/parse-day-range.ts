@@ -46,14 +46,20 @@ export function createBounds({ from, to }: Interval): (time: string) => boolean 
   return (time) => (first === undefined || time >= first) && (end === undefined || time < end);
 }
 
-/** Returns the index of the first entry that is not before the interval, by bisection. The entries are in order of time. */
-export function findFirstSince({ from }: Interval, entries: readonly { readonly at: string }[]): number {
-  const isSince = createBounds({ from, to: undefined });
-  let [low, high] = [0, entries.length];
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if (isSince(entries[middle]!.at)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+/**
+ * Returns the index of the first entry of the interval, and that of the first one after it, by bisection. The entries are
+ * in order of time.
+ */
+export function findBounds({ from, to }: Interval, entries: readonly { readonly at: string }[]): [number, number] {
+  const firstSince = (ms: number): number => {
+    const isSince = createBounds({ from: ms, to: undefined });
+    let [low, high] = [0, entries.length];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (isSince(entries[middle]!.at)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+  return [from === undefined ? 0 : firstSince(from), to === undefined ? entries.length : firstSince(to)];
 }

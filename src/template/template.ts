@@ -184,10 +184,12 @@ export function chooseVariant(template: Template, key: string): Variant {
 /** Returns a field's value for a message. The name and username that the network knows come before fields of a list. */
 function findValue({ fields, name, username }: MessageRecipient, field: string): string | undefined {
   const own = field === "name" ? name : field === "username" ? username : undefined;
+  const known = own === undefined ? undefined : cleanValue(own);
+  if (known !== undefined) return known;
   let found: string | undefined;
   // Two columns may have the same name as compared. The last one with a visible value counts.
   for (const raw of Object.keys(fields)) if (fieldName(raw) === field) found = cleanValue(fields[raw]!) ?? found;
-  return (own === undefined ? undefined : cleanValue(own)) ?? found;
+  return found;
 }
 
 interface Span {

@@ -64,7 +64,8 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
     service = await installation.serve();
     await authorize(service, installation.sandbox);
     await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" });
-    await take(["yuki_dev,opt_in,", "one,none,1", ...WIDTHS.map((width) => `forget_${width},none,`)]);
+    const each = (name: string) => WIDTHS.map((width) => `${name}_${width},none,`);
+    await take(["yuki_dev,opt_in,", "one,none,1", ...each("forget"), ...each("quiet")]);
     for (const code of ["a", "b", "b"]) await click(code);
     browser = await launchBrowser();
   });
@@ -146,6 +147,19 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
     },
     {
       page: "/",
+      does: "suppress a recipient by three clicks, from the suggestions of the search",
+      address: "/",
+      act: async ({ operator: { page, press }, width }) => {
+        await page.getByRole("combobox").click();
+        await page.keyboard.type(`suppress @quiet_${width}`);
+        await page.getByRole("option", { name: `Suppress @quiet_${width}` }).click();
+        await press(`Suppress @quiet_${width}`);
+      },
+      sees: "Suppressed",
+      logs: ["RecipientSuppressed", ({ width }) => ({ recipient: { username: `quiet_${width}` } })],
+    },
+    {
+      page: "/",
       does: "choose the range of the charts",
       address: "/",
       act: ({ operator }) => operator.followInPlace("7 d"),
@@ -179,6 +193,12 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       given: holdRuns,
       act: async ({ operator }) => {
         await operator.press("Dry run");
+        const [start, dry] = [
+          operator.page.getByRole("link", { name: "Start run…" }),
+          operator.page.getByRole("button", { name: "Dry run", exact: true }),
+        ];
+        // The two buttons stand side by side, also on a phone.
+        expect((await start.boundingBox())?.y).toBe((await dry.boundingBox())!.y);
         await confirm(operator, "Start run…", "Start run");
       },
       sees: "The run has started.",

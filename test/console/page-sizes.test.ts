@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { quarterAt } from "../../projections/quarter-hours.ts";
 import { noClicks } from "../../projections/suspected-clicks.ts";
 import { DAY_MS } from "../../projections/time.ts";
-import { noMessages } from "../../projections/messages-by-quarter-hour.ts";
+import { noMessages } from "../../projections/stats.ts";
 import { PAGES } from "../../src/console/document.tsx";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createMixedLife } from "../harness/memory/mixed-life.ts";

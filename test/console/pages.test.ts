@@ -22,7 +22,7 @@ const PAGES = [
 ];
 
 test("each page says what to do if the log is empty", async () => {
-  const harness = await openConsole();
+  const harness = await openConsole({ env: { X_CLIENT_ID: "app" } });
   for (const path of ["/", "/setup", "/people", "/links", "/deliveries", "/results", "/activity"]) {
     expect(await pageAt(harness, path)).toContain("The log is empty.");
   }

@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { makeEvent } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { ask, openApp, post, REPORT, type AppHarness, type Given } from "../harness/memory/app.ts";
-import { openConsole, pageAt, person, textsAt } from "./pages.ts";
+import type { SkipReason } from "../../events/outreach.ts";
+import { openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const STARTED = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } } as const;
@@ -157,6 +158,28 @@ describe("the overview without a run", () => {
     expect(page).toContain("4 skipped, 1 failed, 0 in doubt.");
   });
 
+  test("counts people contacted by an earlier run apart from the skipped ones, as the pages of runs do", async () => {
+    const harness = await openAuthorized();
+    const skipped = (reason: SkipReason) => {
+      return { type: "DirectMessageSkipped", data: { run_id: "run-1", recipient: { id: "7" }, reason } } as const;
+    };
+    const ended = { run_id: "run-1", reason: "completed", sent: 0, skipped: 3, failed: 0, in_doubt: 0 } as const;
+    await harness.append("outreach", STARTED, skipped("already_contacted"), skipped("already_contacted"));
+    await harness.append("outreach", skipped("no_consent"), { type: "RunFinished", data: ended });
+    const page = await pageAt(harness, "/");
+    const [totals] = await textsAt(page, "dl.figures dd.quiet");
+    expect(totals?.text).toContain("1 skipped, 2 contacted earlier, 0 failed");
+    expect((await textsAt(page, ".card p")).map(({ text }) => text)).toContain(
+      "1 skipped, 2 contacted earlier, 0 failed, 0 in doubt.",
+    );
+    expect((await textsAt(page, ".charts .legend")).map(({ text }) => text)[0]).toContain("skipped 1");
+    expect(await rowsOf(await pageAt(harness, "/runs"))).toEqual([expect.stringContaining("| 0 | 1 | 0 | 2 |")]);
+    const counted = await (await ask(harness.app, "/social/stats")).json();
+    expect(counted).toMatchObject({ sent: 0, skipped: 3, failed: 0 });
+    const { periods } = (await (await ask(harness.app, "/social/stats?by=day")).json()) as { periods: object[] };
+    expect(Object.keys(periods.at(-1)!)).toEqual(["start", "sent", "skipped", "failed", "clicks", "suspected", "bots"]);
+  });
+
   test("starts a run without waiting for its end", async () => {
     const harness = await openAuthorized();
     harness.triggered = { kind: "started", run_id: "run-1", done: new Promise(() => {}) };
@@ -198,6 +221,77 @@ test("the overview leaves out a day whose news are all beyond its limit, instead
   harness.now = now;
   const days = await textsAt(await pageAt(harness, "/"), ".day");
   expect(days.map(({ text }) => text.includes("Nothing."))).toEqual([false]);
+});
+
+/** Returns the buttons of the page that cannot be pressed, and the links beside them. */
+async function disabledAt(page: string, selector: string) {
+  const shown = await textsAt(page, `${selector} button[disabled]`);
+  return [shown.map(({ text }) => text), await textsAt(page, `${selector} small`)];
+}
+
+describe("a button whose action would be refused is disabled, with the reason", () => {
+  const env = { X_CLIENT_ID: "app" };
+  const dryRun = (limit: number) => [
+    { type: "RunStarted", data: { run_id: "run-1", dry_run: true } } as const,
+    {
+      type: "DryRunFinished",
+      data: { run_id: "run-1", reason: "completed", would_send: limit, would_skip: 0 },
+    } as const,
+  ];
+  const link = (label: string, href: string) => ({ label, href });
+
+  test.each([
+    ["no account", false, link("No X account is authorized. Authorize an X account", "/social/auth")],
+    ["a dead grant", true, link("X no longer accepts our authorization. Authorize again", "/social/auth")],
+  ] as const)("if there is %s", async (_what, isLinked, { label, href }) => {
+    const harness = await openConsole({ env });
+    const dead = { user_id: "9001", reason: "invalid_grant", dead: true } as const;
+    if (isLinked) await harness.authorize();
+    if (isLinked) await harness.append("account", { type: "TokenRefreshFailed", data: dead });
+    await harness.append("outreach", ...dryRun(3), person("ada"));
+    const page = await pageAt(harness, "/");
+    expect(await disabledAt(page, "[aria-labelledby=run]")).toEqual([
+      ["Start run…", "Dry run"],
+      [{ text: label, links: [href] }],
+    ]);
+    expect(page).not.toContain('action="/console/run/start"');
+    const contact = await pageAt(harness, "/people/@ada");
+    expect(await disabledAt(contact, ".actions")).toEqual([["Write now"], [{ text: label, links: [href] }]]);
+    expect(await disabledAt(await pageAt(harness, "/runs"), "form")).toEqual([
+      ["Dry run"],
+      [{ text: label, links: [href] }],
+    ]);
+  });
+
+  test("if the day's messages are used up, which a dry run does not need", async () => {
+    const harness = await openAuthorized({ env: { DAILY_LIMIT: "1" } });
+    harness.now = Date.now();
+    const attempted = { ...ATTEMPT, text: "Hi", variant: "A", day: new Date(harness.now).toISOString().slice(0, 10) };
+    await harness.append(
+      "outreach",
+      ...dryRun(3),
+      { type: "DirectMessageAttempted", data: attempted },
+      { type: "DirectMessageSent", data: { ...ATTEMPT, settled_by: "answer" } },
+    );
+    const found = await disabledAt(await pageAt(harness, "/"), "[aria-labelledby=run]");
+    const reason = { text: expect.stringMatching(/^Today's messages are used up until .+\.$/) };
+    expect(found).toMatchObject([["Start run…"], [reason, {}]]);
+  });
+
+  test("if the sending window is closed, or a run is in progress", async () => {
+    const harness = await openAuthorized({ env: { SEND_WINDOW: "Mon-Fri 09:00-17:00", SEND_WINDOW_CLOSED: "end" } });
+    harness.now = Date.parse("2030-01-12T12:00:00Z");
+    await harness.append("outreach", ...dryRun(3));
+    const closed = await disabledAt(await pageAt(harness, "/"), "[aria-labelledby=run]");
+    const reason = { text: expect.stringMatching(/^The sending window is closed until /) };
+    expect(closed).toMatchObject([["Start run…"], [reason, {}]]);
+    await harness.append("outreach", { type: "RunStarted", data: { run_id: "run-2", dry_run: false } });
+    const running = await disabledAt(await pageAt(harness, "/runs/dry/run-1"), ".dry");
+    expect(running).toMatchObject([
+      ["Start run…", "Dry run"],
+      [{ text: "A run is in progress. The run", links: ["/runs/run-2"] }],
+    ]);
+  });
 });
 
 describe("a dry run", () => {

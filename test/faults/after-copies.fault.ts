@@ -27,7 +27,7 @@ test.each(["a restored backup", "a template copy"] as const)(
     Object.assign(world.env, KEY, { DATABASE_URL: elsewhere });
     // Another log, at `elsewhere`, with its own keys of personal data. The import below creates it.
     const people = world.file("people.csv", "username,basis\nada_builds,opt_in\n");
-    expect(await world.command("recipients", "import", people)).toMatchObject({ code: 0 });
+    expect(await world.execute("recipients", "import", people)).toMatchObject({ code: 0 });
 
     // The chat message of this click is pending when the copy is made, and arrives afterwards.
     const url = await server.newDatabase();
@@ -38,7 +38,7 @@ test.each(["a restored backup", "a template copy"] as const)(
     expect(await stop(before)).toBe(0);
     const backup = join(world.directory, "backup");
     if (way === "a template copy") await server.ask(`CREATE DATABASE copy TEMPLATE ${new URL(url).pathname.slice(1)}`);
-    else expect(await world.command("backup", backup)).toMatchObject({ code: 0 });
+    else expect(await world.execute("backup", backup)).toMatchObject({ code: 0 });
     faults.clear();
     const original = await world.serve();
     await until(
@@ -49,7 +49,7 @@ test.each(["a restored backup", "a template copy"] as const)(
 
     const place = way === "a template copy" ? server.url("copy") : await server.newDatabase();
     world.env["DATABASE_URL"] = place;
-    if (way !== "a template copy") expect(await world.command("restore", backup)).toMatchObject({ code: 0 });
+    if (way !== "a template copy") expect(await world.execute("restore", backup)).toMatchObject({ code: 0 });
     const foreign = await ended(world.start(["serve"], { KEYS_DATABASE_URL: elsewhere }));
     expect([foreign.code, foreign.err]).toEqual([EXIT_CONFIG, expect.stringContaining("belongs to the log")]);
 
@@ -64,7 +64,7 @@ test.each(["a restored backup", "a template copy"] as const)(
     expect(events.filter(({ type }) => type === "LogRestored")).toHaveLength(1);
     expect(slack.messages.total).toBe(1);
 
-    const refused = await world.command("restored");
+    const refused = await world.execute("restored");
     expect([refused.code, refused.err]).toEqual([EXIT_BUSY, expect.stringContaining(`the service at ${service.url}`)]);
 
     await server.stop("fast");
@@ -80,7 +80,7 @@ test.each(["a restored backup", "a template copy"] as const)(
     const database = openDatabase({ url: place, connections: 1, name: "test" });
     await database.run((sql) => sql`ALTER TABLE eventstore.events DISABLE TRIGGER USER`);
     await database.run((sql) => sql`UPDATE eventstore.events SET stream = 'altered' WHERE position = 1`);
-    const verified = await world.command("audit", "verify");
+    const verified = await world.execute("audit", "verify");
     expect([verified.code, verified.out + verified.err]).toEqual([EXIT_BROKEN, expect.stringContaining("position 1")]);
 
     await database.run((sql) => sql`DROP SCHEMA eventstore CASCADE`);

@@ -73,7 +73,7 @@ test.each([
     };
     await withLog(world.env, add);
     const startedAt = performance.now();
-    expect(await world.command("archive", "--before", "2999-01-01")).toMatchObject({ code: 0 });
+    expect(await world.execute("archive", "--before", "2999-01-01")).toMatchObject({ code: 0 });
     const wholeMs = performance.now() - startedAt;
     let [killed, unrecorded] = [0, 0];
     for (let kill = 0; kill < KILLS; kill += 1) {
@@ -90,8 +90,8 @@ test.each([
         expect(keys.map(({ key }) => key).toSorted()).toEqual(clicks.flatMap(({ key }) => key ?? []).toSorted());
       });
     }
-    expect(await world.command("archive", "--before", "2999-01-01")).toMatchObject({ code: 0 });
-    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+    expect(await world.execute("archive", "--before", "2999-01-01")).toMatchObject({ code: 0 });
+    expect(await world.execute("audit", "verify")).toMatchObject({ code: 0 });
     await withLog(world.env, async (log) => {
       const ids = (await Array.fromAsync(log.readStored({ types: ["LinkClicked"] }))).map(({ id }) => id);
       expect(ids.toSorted()).toEqual(clicks.map(({ id }) => id).toSorted());

@@ -20,7 +20,7 @@ test(`each of ${BACKUPS} backups under load restores whole, with all clicks ackn
     );
     const acknowledged = new Set(load.acknowledged);
     const folder = join(world.directory, `backup-${number}`);
-    expect(await world.command("backup", folder)).toMatchObject({ code: 0 });
+    expect(await world.execute("backup", folder)).toMatchObject({ code: 0 });
     backups.push({ folder, acknowledged });
   }
   await load.stop();
@@ -49,8 +49,8 @@ async function restore(
 ): Promise<{ lost: readonly string[]; servingMs: number }> {
   await using place = await openInstallation();
   copyFileSync(join(from.directory, "reachlog.key"), join(place.directory, "reachlog.key"));
-  expect(await place.command("restore", folder)).toMatchObject({ code: 0 });
-  expect(await place.command("audit", "verify")).toMatchObject({ code: 0 });
+  expect(await place.execute("restore", folder)).toMatchObject({ code: 0 });
+  expect(await place.execute("audit", "verify")).toMatchObject({ code: 0 });
   const startedAt = performance.now();
   const service = await place.serve();
   const servingMs = performance.now() - startedAt;

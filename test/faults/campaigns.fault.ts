@@ -271,7 +271,7 @@ async function reactBeforeRun({ world, books, pick }: Trial, service: Running): 
       await until(isHeld, (held) => held);
       if (pick(2) === 0) {
         const handle = `@${x.people.get(id)!.username}`;
-        expect(await world.command("recipients", "release", handle)).toMatchObject({ code: 0 });
+        expect(await world.execute("recipients", "release", handle)).toMatchObject({ code: 0 });
       }
     }
   }

@@ -120,7 +120,7 @@ async function recover({ row, fault, lives }: Case): Promise<void> {
   }
   const killed = lives.killAtArrival(ARRIVALS_BEFORE_KILL);
   if (fault.endsBy === "by_hand") {
-    expect(await world.command("deliveries", "resume", row.channel)).toMatchObject({ code: 0 });
+    expect(await world.execute("deliveries", "resume", row.channel)).toMatchObject({ code: 0 });
   }
   await killed;
   await lives.start();

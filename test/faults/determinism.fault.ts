@@ -75,7 +75,7 @@ const HARD = [
 async function liveThrough(world: Installation): Promise<void> {
   const { faults, slack } = world.sandbox;
   await addPeople(world, 16);
-  await world.command("recipients", "suppress", "person_3");
+  await world.execute("recipients", "suppress", "person_3");
   let service = await world.serve();
   await authorize(service, world.sandbox);
   for (let number = 0; number < 12; number++) {
@@ -107,8 +107,8 @@ async function liveThrough(world: Installation): Promise<void> {
   await service.post("/api/notify", { message: "refused" });
   await settled(service);
   const arrived = slack.messages.total;
-  expect(await world.command("deliveries", "resume", "chat")).toMatchObject({ code: 0 });
-  await world.command("deliveries", "retry", "--all", "--yes");
+  expect(await world.execute("deliveries", "resume", "chat")).toMatchObject({ code: 0 });
+  await world.execute("deliveries", "retry", "--all", "--yes");
   await until(
     () => Promise.resolve(slack.messages.total),
     (total) => total > arrived,

@@ -19,8 +19,8 @@ export async function lossesOf(
 
 /** Expects a valid hash chain, and projections that agree with a replay from the start. */
 export async function expectWhole(world: Installation): Promise<void> {
-  expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
-  const { code, out } = await world.command("replay", "--json");
+  expect(await world.execute("audit", "verify")).toMatchObject({ code: 0 });
+  const { code, out } = await world.execute("replay", "--json");
   const reports = out.trim().split("\n");
   const differences = reports.map((line) => (JSON.parse(line) as { differences: unknown }).differences);
   // Null would mean that there was nothing to compare with.

@@ -72,9 +72,9 @@ test("a restore is refused while a service runs and accepted once it is killed",
   await using server = await startPostgres();
   await using world = await openPrepared(server);
   const backup = join(world.directory, "backup");
-  expect(await world.command("backup", backup)).toMatchObject({ code: 0 });
+  expect(await world.execute("backup", backup)).toMatchObject({ code: 0 });
   const file = join(world.directory, "log.jsonl");
-  expect(await world.command("audit", "export", "--encrypted", "--out", file)).toMatchObject({ code: 0 });
+  expect(await world.execute("audit", "export", "--encrypted", "--out", file)).toMatchObject({ code: 0 });
   expect(await run(world)).toEqual(SENT);
 
   // The database is lost, and the supervisor restarts the service on an empty one.
@@ -84,7 +84,7 @@ test("a restore is refused while a service runs and accepted once it is killed",
     ["audit", "import", file],
     ["restore", backup],
   ]) {
-    const refused = await world.command(...args);
+    const refused = await world.execute(...args);
     expect([refused.code, refused.err]).toEqual([EXIT_BUSY, expect.stringContaining(`the service at ${service.url}`)]);
   }
   await kill(service);
@@ -93,7 +93,7 @@ test("a restore is refused while a service runs and accepted once it is killed",
   const database = openDatabase({ url: world.env["DATABASE_URL"], connections: 1, name: "test" });
   await database.run((sql) => sql`DROP SCHEMA reachlog_vault CASCADE`);
   await database.close();
-  expect(await world.command("restore", backup)).toMatchObject({ code: 0 });
+  expect(await world.execute("restore", backup)).toMatchObject({ code: 0 });
   await expectNoSecondDay(world, "restore", "restored on a server after its service was killed");
 });
 
@@ -101,7 +101,7 @@ test("a new epoch ends the running service, which appends nothing more", async (
   await using server = await startPostgres();
   await using world = await openPrepared(server);
   const service = await world.serve();
-  const refused = await world.command("restored");
+  const refused = await world.execute("restored");
   expect([refused.code, refused.err]).toEqual([EXIT_BUSY, expect.stringContaining(`the service at ${service.url}`)]);
   await beginPostgresEpoch({ url: world.env["DATABASE_URL"]!, schema: "eventstore" }, "operator");
   const before = (await exported(world)).length;

@@ -31,7 +31,7 @@ function copyOf(world: Installation, name: string) {
 test("after kill -9 during forget, either nothing has happened or the erasure is complete", async () => {
   await using world = await openInstallation();
   const rows = "username,name,basis\nada_builds,Ada Lovelace,opt_in\ngrace_codes,Grace Hopper,opt_in\n";
-  await world.command("recipients", "import", world.file("people.csv", rows));
+  await world.execute("recipients", "import", world.file("people.csv", rows));
   let told = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const copy = copyOf(world, `round-${round}`);

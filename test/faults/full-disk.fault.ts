@@ -74,7 +74,7 @@ test.skipIf(!isRoot)("a service on a full disk answers 503 and recovers once the
   expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
   expect([...load.answers.keys()].toSorted((a, b) => a - b)).toEqual([202, 503]);
   expect(growth).toBeLessThan(GROWTH_MIB_MAX);
-  expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+  expect(await world.execute("audit", "verify")).toMatchObject({ code: 0 });
 });
 
 test.skipIf(!isRoot)("a disk that fills during a run causes no unrecorded and no second message", async () => {
@@ -129,7 +129,7 @@ test.skipIf(!isRoot)("a disk that fills during a run causes no unrecorded and no
   // recipient again.
   expect(stats.failed).toBeWithin(0, 2);
   expect(stats.sent + stats.failed).toBe(people);
-  expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+  expect(await world.execute("audit", "verify")).toMatchObject({ code: 0 });
 });
 
 async function settled(service: Running): Promise<void> {

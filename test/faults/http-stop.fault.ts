@@ -61,7 +61,7 @@ const stopping: Attack<undefined> = {
     const unanswered = [...recorded].filter((id) => !acknowledged.has(id)).length;
     if (lost + unanswered > 0) wrong.push("see the row");
     if (slowestMs > SHUTDOWN_SECONDS * 1000) wrong.push(`took ${slowestMs.toFixed()} ms`);
-    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+    expect(await world.execute("audit", "verify")).toMatchObject({ code: 0 });
     const seen = `acknowledged ${acknowledged.size}, lost ${lost}, recorded and not answered ${unanswered}, slowest end ${slowestMs.toFixed()} ms`;
     return { tried: stuck, seen, wrong };
   },

@@ -341,7 +341,7 @@ async function settled({ world, places, at }: Instances) {
   const services = await Promise.all(places.map(async (place) => (await at(place)).service));
   expect((await services[0]!.post("/social/run/stop", undefined, BEARER)).status).toBeOneOf([202, 409]);
   await until(
-    () => world.command("outreach", "reconcile"),
+    () => world.execute("outreach", "reconcile"),
     ({ code }) => code === 0,
   );
   const healths = await until(

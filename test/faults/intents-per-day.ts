@@ -1,11 +1,11 @@
 import { expect } from "bun:test";
-import { exported, until, type Running, type Installation } from "../harness/process.ts";
+import { exported, until, type ListeningService, type Installation } from "../harness/process.ts";
 import { arrivals } from "./sandbox-people.ts";
 
 /** Number of intents on each day, by the day that the log assigns them to. */
 export type PerDay = Readonly<Record<string, number>>;
 
-export async function idle(service: Running): Promise<void> {
+export async function idle(service: ListeningService): Promise<void> {
   await until(
     async () => (await (await service.get("/social/health")).json()) as { running: boolean },
     ({ running }) => !running,

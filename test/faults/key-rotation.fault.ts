@@ -75,7 +75,7 @@ const configOf = (world: Installation, more: Record<string, string>) => loadConf
 /** Adds a recipient to the log and a token to the vault, and returns both as they are read. */
 async function prepare(world: Installation): Promise<Readable> {
   const file = world.file("people.csv", "username,name,basis\nada,Ada Canary,opt_in\n");
-  expect((await world.command("recipients", "import", file)).code).toBe(0);
+  expect((await world.execute("recipients", "import", file)).code).toBe(0);
   const config = configOf(world, {});
   await using vault = (await unlock(locateLog(config).secrets)).vault;
   await vault.put("tokens", "canary", 0);

@@ -17,7 +17,7 @@ async function settled(world: Installation, service: Running): Promise<void> {
     async () => (await (await service.get("/social/health")).json()) as { running: boolean },
     ({ running }) => !running,
   );
-  expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+  expect(await world.execute("audit", "verify")).toMatchObject({ code: 0 });
 }
 
 test("after kill -9 during runs no recipient gets two messages, and every arrived one is recorded", async () => {
@@ -33,7 +33,7 @@ test("after kill -9 during runs no recipient gets two messages, and every arrive
     world.sandbox.x.people.set(person.id, person);
     rows.push(`${person.username},opt_in`);
   }
-  await world.command("recipients", "import", world.file("people.csv", rows.join("\n")));
+  await world.execute("recipients", "import", world.file("people.csv", rows.join("\n")));
   let service = await world.serve();
   await authorize(service, world.sandbox);
 
@@ -135,5 +135,5 @@ test("after kill -9 during 1,000 clicks each acknowledged one is recorded, with 
   for (const { position } of clicks) expect(channels.get(position)?.sort()).toEqual(["ads", "chat", "messaging"]);
   expect(world.sandbox.meta.events.total).toBe(1_000);
   expect(world.sandbox.slack.messages.total).toBeGreaterThanOrEqual(1_000);
-  expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+  expect(await world.execute("audit", "verify")).toMatchObject({ code: 0 });
 });

@@ -19,10 +19,10 @@ async function schemasOf(url: string): Promise<string[]> {
 async function stateOf(
   world: Installation,
 ): Promise<{ readonly checked: number; readonly head: { readonly hash: string }; readonly stats: string }> {
-  const verified = await world.command("audit", "verify", "--json");
+  const verified = await world.execute("audit", "verify", "--json");
   expect(verified.code).toBe(0);
   const { checked, head } = JSON.parse(verified.out) as { checked: number; head: { hash: string } };
-  return { checked, head, stats: (await world.command("stats", "--json")).out };
+  return { checked, head, stats: (await world.execute("stats", "--json")).out };
 }
 
 test(`${EVENTS} events moved to PostgreSQL and back keep head and stats, even after a kill`, async () => {
@@ -46,7 +46,7 @@ test(`${EVENTS} events moved to PostgreSQL and back keep head and stats, even af
   const seconds: number[] = [];
   const move = async (to: string): Promise<void> => {
     const startedAt = performance.now();
-    expect(await world.command("migrate", to)).toMatchObject({ code: 0 });
+    expect(await world.execute("migrate", to)).toMatchObject({ code: 0 });
     seconds.push((performance.now() - startedAt) / 1000);
   };
   await move(settings);

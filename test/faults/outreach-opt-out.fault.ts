@@ -42,7 +42,7 @@ test("a recipient suppressed while the intent waits for X's window gets no messa
   expect((await service.post("/social/run")).status).toBe(202);
   for (const number of waiting) {
     await untilWaiting(service, true);
-    expect(await world.command("recipients", "suppress", `@person_${number}`)).toMatchObject({ code: 0 });
+    expect(await world.execute("recipients", "suppress", `@person_${number}`)).toMatchObject({ code: 0 });
     // The run must still wait here; otherwise the wait was too short to prove anything.
     await untilWaiting(service, true);
     await untilWaiting(service, false);

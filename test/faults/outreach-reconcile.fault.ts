@@ -54,7 +54,7 @@ test("each message is settled once when a service starts during outreach reconci
     await dieInDoubt(world, service, "reset_before");
     const { tally } = world.sandbox;
     const { requests } = tally.x;
-    const reconciled = world.command("outreach", "reconcile");
+    const reconciled = world.execute("outreach", "reconcile");
     await until(
       () => Promise.resolve(tally.x.requests),
       (now) => now > requests,

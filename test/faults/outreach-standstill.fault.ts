@@ -52,9 +52,9 @@ async function standStill({ what, fault, fate }: Moment): Promise<string> {
   await authorize(service, world.sandbox);
   await stopAt(world, service, fault);
   const before = arrivals(world).people;
-  expect(await world.command("outreach", "reconcile")).toMatchObject({ code: EXIT_RUNNING });
+  expect(await world.execute("outreach", "reconcile")).toMatchObject({ code: EXIT_RUNNING });
   const settled = await until(
-    () => world.command("outreach", "reconcile"),
+    () => world.execute("outreach", "reconcile"),
     ({ code }) => code !== EXIT_RUNNING,
     TAKEN_OVER_MS_MAX,
   );

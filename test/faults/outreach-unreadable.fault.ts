@@ -39,7 +39,7 @@ test("a message stays in doubt through kills and runs while X's conversation is 
   }
   const arrivedInDoubt = arrivals(world);
   faults.clear();
-  const { out } = await world.command("outreach", "reconcile");
+  const { out } = await world.execute("outreach", "reconcile");
 
   const attempts = await attemptsOf(world);
   console.log(

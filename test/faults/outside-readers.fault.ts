@@ -20,8 +20,8 @@ test.skipIf(!has("sqlite3"))("no request fails while outside readers read the lo
   const counts: number[] = [];
   const readers = [
     async () => counts.push(Number(await run("sqlite3", file, "SELECT count(*) FROM events"))),
-    async () => expect(await world.command("audit", "export")).toMatchObject({ code: 0 }),
-    async () => expect(await world.command("stats")).toMatchObject({ code: 0 }),
+    async () => expect(await world.execute("audit", "export")).toMatchObject({ code: 0 }),
+    async () => expect(await world.execute("stats")).toMatchObject({ code: 0 }),
   ];
   await Promise.all(
     readers.map(async (read) => {

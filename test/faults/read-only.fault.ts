@@ -45,7 +45,7 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
     expect(statuses.filter((status) => status !== 202 && status !== 503)).toEqual([]);
 
     await disk.mountAgain("read-only");
-    const refused = await world.command("serve");
+    const refused = await world.execute("serve");
     const told = refused.err.trim().split("\n").at(-1);
     console.log(`read-only: serve ends with ${refused.code}: ${told}`);
     expect(refused.code).toBe(EXIT_REFUSED);
@@ -63,6 +63,6 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
         `answered 503 ${load.answers.get(503) ?? 0}, cut off ${load.unanswered}`,
     );
     expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
-    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+    expect(await world.execute("audit", "verify")).toMatchObject({ code: 0 });
   },
 );

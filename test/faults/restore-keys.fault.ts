@@ -23,15 +23,15 @@ async function openOnServer() {
   const url = await newDatabase();
   Object.assign(world.env, KEY, { DATABASE_URL: url });
   const row = "username,basis\nada_builds,opt_in\nbob_builds,opt_in\n";
-  await world.command("recipients", "import", world.file("people.csv", row));
+  await world.execute("recipients", "import", world.file("people.csv", row));
   const monday = `${world.directory}/monday`;
-  expect(await world.command("backup", monday)).toMatchObject({ code: 0 });
+  expect(await world.execute("backup", monday)).toMatchObject({ code: 0 });
   return { world, url, monday, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 }
 
 const loseLog = (url: string) => ask(url, "DROP SCHEMA eventstore CASCADE");
 const peopleOf = async (world: Installation): Promise<string> =>
-  (await world.command("recipients", "list", "--json")).out;
+  (await world.execute("recipients", "list", "--json")).out;
 
 /** Number of clicks in the log whose personal data can be decrypted. */
 async function readableClicks(world: Installation): Promise<number> {
@@ -43,20 +43,20 @@ test("a restore on PostgreSQL after a lost log keeps a forgotten recipient forgo
   await using place = await openOnServer();
   const { world, url, monday } = place;
   const service = await world.serve();
-  expect(await world.command("recipients", "forget", "ada_builds", "--yes")).toMatchObject({ code: 0 });
+  expect(await world.execute("recipients", "forget", "ada_builds", "--yes")).toMatchObject({ code: 0 });
   expect(await stop(service)).toBe(0);
   await loseLog(url);
 
   const refused = await ended(world.start(["serve"]));
   expect([refused.code, refused.err]).toEqual([EXIT_CONFIG, expect.stringMatching(/is gone from .*reachlog restore/)]);
-  const found = await world.command("doctor");
+  const found = await world.execute("doctor");
   expect([found.code, found.out]).toEqual([1, expect.stringContaining("is gone from")]);
   expect(await ask(url, "SELECT FROM pg_namespace WHERE nspname = 'eventstore'")).toHaveLength(0);
 
-  expect(await world.command("restore", monday)).toMatchObject({ code: 0 });
+  expect(await world.execute("restore", monday)).toMatchObject({ code: 0 });
   expect(await stop(await world.serve())).toBe(0);
   const again = "username,basis\nada_builds,opt_in\ncas_builds,opt_in\n";
-  await world.command("recipients", "import", world.file("again.csv", again));
+  await world.execute("recipients", "import", world.file("again.csv", again));
   const people = await peopleOf(world);
   expect(["ada_builds", "bob_builds", "cas_builds"].filter((name) => people.includes(name))).toEqual([
     "bob_builds",
@@ -77,8 +77,8 @@ test("a restore drill on PostgreSQL with the live keys is refused, unless it tak
   expect([refused.code, refused.err]).toEqual([EXIT_CONFIG, expect.stringContaining("--take-over-keys")]);
   expect(await click()).toBe(202);
   expect(await readableClicks(world)).toBe(2);
-  expect(await world.command("backup", `${world.directory}/tuesday`)).toMatchObject({ code: 0 });
-  expect(await world.command("doctor")).toMatchObject({ code: 0 });
+  expect(await world.execute("backup", `${world.directory}/tuesday`)).toMatchObject({ code: 0 });
+  expect(await world.execute("doctor")).toMatchObject({ code: 0 });
 
   expect(await restore("--take-over-keys")).toMatchObject({ code: 0 });
   // The service notices the change of keys at the next click that it encrypts.

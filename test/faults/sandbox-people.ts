@@ -11,7 +11,7 @@ export async function addPeople(world: Installation, count: number): Promise<voi
     world.sandbox.x.people.set(person.id, person);
     rows.push(`${username},opt_in`);
   }
-  const imported = await world.command("recipients", "import", world.file("people.csv", rows.join("\n")));
+  const imported = await world.execute("recipients", "import", world.file("people.csv", rows.join("\n")));
   expect(imported).toMatchObject({ code: 0 });
 }
 

@@ -12,7 +12,7 @@ const COMMANDS = describeCommands(
 
 async function writeScript(shell: "zsh" | "fish") {
   const world = await openInstallation();
-  const { out } = await world.command("completion", shell);
+  const { out } = await world.execute("completion", shell);
   return { world, script: world.file(`completion.${shell}`, out) };
 }
 

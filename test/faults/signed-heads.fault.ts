@@ -154,7 +154,7 @@ test(`${INSTANCES} instances on PostgreSQL sign one history while the signer is 
       expect(answer.status).toBe(200);
       given.push(await answer.text());
     }
-    given.push((await world.command("audit", "head")).out);
+    given.push((await world.execute("audit", "head")).out);
     if (round % 3 === 2) await witness.restart();
     killed.push(pid);
     logs.push(signer!.service.log);

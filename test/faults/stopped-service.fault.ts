@@ -55,7 +55,7 @@ async function standStillInRun(world: Installation, service: Running): Promise<s
   service.process.kill("SIGSTOP");
   // The lease of a stopped process expires like that of a dead one.
   const { out } = await until(
-    () => world.command("outreach", "reconcile"),
+    () => world.execute("outreach", "reconcile"),
     ({ code }) => code === 0,
   );
   service.process.kill("SIGCONT");

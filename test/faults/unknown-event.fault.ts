@@ -20,7 +20,7 @@ test.each(FUTURE)(
     await using world = await openInstallation();
     const position = await append(world, event);
 
-    const refused = await world.command("serve");
+    const refused = await world.execute("serve");
     const told = refused.err.trim().split("\n").at(-1) ?? "";
     console.log(
       `unknown ${event.type} of version ${(event.meta as { schema: number }).schema}: ${refused.code} ${told}`,
@@ -30,9 +30,9 @@ test.each(FUTURE)(
     expect(refused.err).not.toMatch(/^\s+at /m);
     expect(refused.code).toBe(EXIT_CONFIG);
 
-    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+    expect(await world.execute("audit", "verify")).toMatchObject({ code: 0 });
     // The export contains the whole log, including what this version cannot interpret.
-    const exported = await world.command("audit", "export");
+    const exported = await world.execute("audit", "export");
     const lines = exported.out.trim().split("\n");
     expect([exported.code, lines.length]).toEqual([0, position]);
     expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ position, type: event.type });

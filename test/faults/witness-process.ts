@@ -3,7 +3,7 @@ import { kill, until, type Installation, type Running } from "../harness/process
 
 /** The log's public key, by which auditors and witnesses identify it. Throws if there is no log. */
 export async function readPublicKey(world: Installation): Promise<string> {
-  const { code, out, err } = await world.command("audit", "head", "--public-key");
+  const { code, out, err } = await world.execute("audit", "head", "--public-key");
   if (code !== 0) throw new Error(err);
   return out.trim();
 }

@@ -134,7 +134,7 @@ async function endOf(
   const restMiB = await restOf(service);
   const health = [await service.get("/api/health"), await service.get("/social/health")].map(({ status }) => status);
   await stop(service);
-  return { health, restMiB, verify: await world.command("audit", "verify") };
+  return { health, restMiB, verify: await world.execute("audit", "verify") };
 }
 
 /**

@@ -2,10 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { audit } from "../../src/commands/audit.ts";
+import { runCommandLine } from "../../src/commands/shared/root-command.ts";
+import type { Terminal } from "../../src/commands/shared/terminal.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../sandbox/sandbox.ts";
 import { settingsOf } from "../../sandbox/settings.ts";
-import { capture, type Captured } from "./capture-command.ts";
-import { onRuntime, RUNTIME_ENV } from "./runtime.ts";
+import { capture, captureCommandLine, type Captured } from "./capture-command.ts";
+import { onRuntime, RUNTIME, RUNTIME_ENV } from "./runtime.ts";
 
 /** API token of the test's caller `tester`. */
 export const TOKEN = "process-test-token-0123456789";
@@ -23,27 +25,47 @@ export interface Installation extends AsyncDisposable {
    * the latest.
    */
   start(args: readonly string[], more?: Record<string, string>, flags?: readonly string[]): Running["process"];
-  /** Starts `reachlog serve` and waits until it listens. */
+  /** Starts `reachlog serve` as a process and waits until it listens. */
   serve(more?: Record<string, string>, flags?: readonly string[]): Promise<Running>;
-  /** Runs one command of reachlog to its end. */
+  /**
+   * Runs `reachlog serve` in this process and waits until it listens, for a fifth of the processor time of a process. It
+   * ends in an orderly way when the installation ends, at the latest. On Deno it is a process.
+   */
+  host(more?: Record<string, string>, args?: readonly string[]): Promise<ListeningService>;
+  /**
+   * Runs one command of reachlog to its end in this process, which costs a tenth of a process of its own. Paths are
+   * absolute. On Deno, whose tests are about the runtime, it is a process.
+   */
   command(...args: string[]): Promise<Captured>;
+  /** Like `command`, with further settings. */
+  commandWith(more: Record<string, string>, ...args: string[]): Promise<Captured>;
+  /** Runs one command of reachlog to its end as a process. */
+  execute(...args: string[]): Promise<Captured>;
   /** Writes a file into the installation's folder and returns its path. */
   file(name: string, content: string | Uint8Array): string;
 }
 
-export interface Running {
+/** A service that listens. */
+export interface ListeningService {
   readonly url: string;
-  readonly process: Bun.Subprocess<"ignore", "pipe", "pipe">;
   /** Returns the service's stderr so far. */
   log(): string;
   get(path: string, init?: RequestInit): Promise<Response>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** Stops the service in an orderly way. Returns the exit code. */
+  end(): Promise<number>;
+}
+
+/** A service that listens in its own process. */
+export interface Running extends ListeningService {
+  readonly process: Bun.Subprocess<"ignore", "pipe", "pipe">;
 }
 
 export async function openInstallation(sandboxOptions: Partial<SandboxOptions> = {}): Promise<Installation> {
   const directory = mkdtempSync(join(tmpdir(), "reachlog-process-"));
   const sandbox = await startSandbox({ port: 0, ...sandboxOptions });
   const children = new Set<Bun.Subprocess>();
+  const hosted = new Set<ListeningService>();
   const env = {
     PATH: process.env["PATH"] ?? "",
     ...RUNTIME_ENV,
@@ -66,13 +88,23 @@ export async function openInstallation(sandboxOptions: Partial<SandboxOptions> =
     void child.exited.then(() => children.delete(child));
     return child;
   };
+  const commandWith: Installation["commandWith"] = (more, ...args) =>
+    RUNTIME === "deno" ? ended(start(args, more)) : captureCommandLine(args, { ...env, ...more });
   return {
     directory,
     sandbox,
     env,
     start,
     serve: (more, flags) => untilListening(start(["serve"], more, flags)),
-    command: (...args) => ended(start(args)),
+    async host(more = {}, args = []) {
+      if (RUNTIME === "deno") return untilListening(start(["serve", ...args], more));
+      const service = await hostService({ ...env, ...more }, args);
+      hosted.add(service);
+      return service;
+    },
+    command: (...args) => commandWith({}, ...args),
+    commandWith,
+    execute: (...args) => ended(start(args)),
     file(name, content) {
       const path = join(directory, name);
       writeFileSync(path, content);
@@ -81,6 +113,7 @@ export async function openInstallation(sandboxOptions: Partial<SandboxOptions> =
     async [Symbol.asyncDispose]() {
       for (const child of children) child.kill("SIGKILL");
       await Promise.all([...children].map((child) => child.exited));
+      await Promise.allSettled(Array.from(hosted, stop));
       await sandbox[Symbol.asyncDispose]();
       rmSync(directory, { recursive: true, force: true });
     },
@@ -94,9 +127,8 @@ export async function ended({ stdout, stderr, exited }: Running["process"]): Pro
 }
 
 /** Stops a service in an orderly way. Returns the exit code. */
-export async function stop({ process }: Pick<Running, "process">): Promise<number> {
-  process.kill("SIGTERM");
-  return process.exited;
+export async function stop({ end }: Pick<ListeningService, "end">): Promise<number> {
+  return end();
 }
 
 /** Kills a service in the middle of its work. */
@@ -105,6 +137,9 @@ export async function kill({ process }: Pick<Running, "process">): Promise<void>
   await process.exited;
 }
 
+/** The line by which a service says that it listens. */
+const LISTENING = /"message":"listening","url":"([^"]+)"/;
+
 /** Resolves once the service listens. Rejects with its stderr if it ends earlier. */
 export async function untilListening(child: Running["process"]): Promise<Running> {
   let seen = "";
@@ -112,16 +147,41 @@ export async function untilListening(child: Running["process"]): Promise<Running
   void (async () => {
     for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
       seen += chunk;
-      const url = /"message":"listening","url":"([^"]+)"/.exec(seen)?.[1];
+      const url = LISTENING.exec(seen)?.[1];
       if (url !== undefined) listening.resolve(url);
     }
     listening.reject(new Error(`the service ended: ${seen}`));
   })();
-  const url = await listening.promise;
+  const end = (): Promise<number> => {
+    child.kill("SIGTERM");
+    return child.exited;
+  };
+  return { ...reachable(await listening.promise), process: child, log: () => seen, end };
+}
+
+/** Runs a service in this process. Resolves once it listens. Rejects with its stderr if it ends earlier. */
+async function hostService(env: Terminal["env"], args: readonly string[]): Promise<ListeningService> {
+  let seen = "";
+  const listening = Promise.withResolvers<string>();
+  const stopping = new AbortController();
+  const err = (text: string): void => {
+    seen += text;
+    const url = LISTENING.exec(text)?.[1];
+    if (url !== undefined) listening.resolve(url);
+  };
+  const terminal = { env, out() {}, err, interactive: false, signal: stopping.signal };
+  const exited = runCommandLine(["serve", ...args], terminal);
+  exited.then((code) => listening.reject(new Error(`the service ended with ${code}: ${seen}`)), listening.reject);
+  const end = (): Promise<number> => {
+    stopping.abort();
+    return exited;
+  };
+  return { ...reachable(await listening.promise), log: () => seen, end };
+}
+
+function reachable(url: string): Pick<ListeningService, "url" | "get" | "post"> {
   return {
     url,
-    process: child,
-    log: () => seen,
     get: (path, init) => fetch(url + path, { redirect: "manual", ...init }),
     post: (path, body, headers = {}) =>
       fetch(url + path, {
@@ -134,7 +194,7 @@ export async function untilListening(child: Running["process"]): Promise<Running
 
 /** Authorizes on the sandbox's consent page as a browser does. `account`: the account that authorizes. */
 export async function authorize(
-  service: Pick<Running, "get">,
+  service: Pick<ListeningService, "get">,
   sandbox: Sandbox,
   account = "acme_team",
   decision = "authorize",
@@ -158,7 +218,7 @@ export async function authorize(
  * Maximum number of times that {@link until} asks. The expected change takes seconds, so many calls take minutes. It is
  * a number and not a time, because a busy machine answers slowly.
  */
-const ASKED_MAX = 15_000;
+const ASKED_MAX = 600;
 
 /** Minimum pause between two calls of `ask`, in ms. */
 const PAUSE_MS_MIN = 20;
@@ -168,6 +228,12 @@ const PAUSE_MS_MIN = 20;
  * exports the whole log would use up the processor while waiting.
  */
 const PAUSE_SHARE = 2;
+
+/** Pause as a share of the time waited so far: a long wait needs few calls, and ends a tenth later at most. */
+const WAITED_SHARE = 1 / 10;
+
+/** Maximum pause for a long wait, in ms. */
+const PAUSE_MS_MAX = 1_000;
 
 /**
  * Repeats `ask` until `wanted` accepts the answer, for changes that no event of ours announces. `msMax`: maximum time,
@@ -182,7 +248,8 @@ export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boo
     const now = performance.now();
     if (asked >= ASKED_MAX || now - startedAt > msMax)
       throw new Error(`not in ${asked} questions and ${(now - startedAt).toFixed()} ms: ${JSON.stringify(answer)}`);
-    await Bun.sleep(Math.max(PAUSE_MS_MIN, PAUSE_SHARE * (now - askedAt)));
+    const pauseMs = Math.min(PAUSE_MS_MAX, WAITED_SHARE * (now - startedAt));
+    await Bun.sleep(Math.max(PAUSE_MS_MIN, pauseMs, PAUSE_SHARE * (now - askedAt)));
   }
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { judgeTemplates, judgeVariants, type VariantCounts } from "../../src/history/results-verdict.ts";
 
-const FAR = { dailyLimit: 100, peopleLeft: 1_000_000 };
+const FAR = { dailyLimit: 100, countPeopleLeft: () => 1_000_000 };
 
 /** Makes the counts of a variant: messages, replies, recipients who granted tracking, and those who clicked. */
 function variant(name: string, sent: number, replied: number, granted = 0, clicked = 0): VariantCounts {
@@ -25,7 +25,7 @@ test("a certain difference names the better variant, its lead and how likely luc
 });
 
 test("if too few recipients are left to tell variants apart, the verdict says to choose by taste", () => {
-  expect(judgeVariants(WINTER, { dailyLimit: 100, peopleLeft: 69 })).toMatchObject({
+  expect(judgeVariants(WINTER, { dailyLimit: 100, countPeopleLeft: () => 69 })).toMatchObject({
     outcome: "same",
     winner: { clicked: null, replied: null },
     more_messages: 14_000,
@@ -36,8 +36,10 @@ test("if too few recipients are left to tell variants apart, the verdict says to
 });
 
 test("without the number of recipients left, the verdict depends only on the time that the quota needs", () => {
-  const limits = { dailyLimit: 1_000, peopleLeft: undefined };
-  expect(judgeVariants(WINTER, limits)).toEqual(judgeVariants(WINTER, { ...FAR, ...limits, peopleLeft: 1_000_000 }));
+  const limits = { dailyLimit: 1_000 };
+  expect(judgeVariants(WINTER, limits)).toEqual(
+    judgeVariants(WINTER, { ...FAR, ...limits, countPeopleLeft: () => 1_000_000 }),
+  );
 });
 
 test.each([

@@ -7,14 +7,8 @@ import { noVisits, visits } from "../../projections/visits.ts";
 import { conversions } from "../../projections/conversions.ts";
 import { runs } from "../../projections/runs.ts";
 import { parseInterval, type Interval } from "../../src/projector/parse-day-range.ts";
-import {
-  createResults,
-  GROUPINGS,
-  RESULT_ROWS_MAX,
-  sumMessages,
-  type Figures,
-  type Grouping,
-} from "../../src/history/results.ts";
+import { createResults, RESULT_ROWS_MAX, sumMessages } from "../../src/history/results.ts";
+import { GROUPINGS, type Figures, type Grouping } from "../../src/history/results-figures.ts";
 import { describeMergedDays, nameMember, resultsAsCsv, resultsAsJson } from "../../src/history/results-format.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
@@ -246,7 +240,7 @@ describe("an interval", () => {
     );
     for (const from of days.keys()) {
       for (let to = from; to < days.length; to++) {
-        const { figures } = await sumMessages(all, parseInterval(days[from], days[to], 0));
+        const { figures } = await sumMessages(all, parseInterval(days[from], days[to], 0), undefined);
         expect(figures.attempted).toBe(sentOn.slice(from, to + 1).reduce((sum, count) => sum + count));
       }
     }
@@ -262,7 +256,17 @@ describe("an interval", () => {
     ]) {
       const { figures, previous } = (await createResults(states, "run", interval)).total;
       const expected = { figures: withoutClicks(figures), previous: previous && withoutClicks(previous) };
-      expect(await sumMessages(states.results, interval)).toEqual(expected);
+      expect(await sumMessages(states.results, interval, undefined)).toEqual(expected);
+    }
+  });
+
+  test("sums up messages from the present results as they were at each earlier position", async () => {
+    const now = fold(STORY).results;
+    for (const interval of [ALWAYS, parseInterval("2026-11-21", "2026-11-21", 0)]) {
+      for (const position of [0, ...STORY.keys().map((index) => index + 1)]) {
+        const then = fold(STORY.slice(0, position)).results;
+        expect(await sumMessages(now, interval, position)).toEqual(await sumMessages(then, interval, undefined));
+      }
     }
   });
 

@@ -30,7 +30,7 @@ test("a delivered message without an answer is found in the conversation, and co
     ["11", "answer"],
     ["10", "lookup"],
   ]);
-  expect(projector.state("stats")).toEqual({ sent: 2, skipped: 0, failed: 0 });
+  expect(projector.state("stats")).toEqual({ sent: 2, skipped: 0, failed: 0, contacted: 0 });
 });
 
 test("an undelivered message fails after two reads, keeps its quota, and is not repeated", async () => {

@@ -45,7 +45,7 @@ test("a second run sends nothing, and records each skip once", async () => {
     ["404", "invalid_recipient"],
     ["10", "already_contacted"],
   ]);
-  expect(projector.state("stats")).toEqual({ sent: 1, skipped: 4, failed: 0 });
+  expect(projector.state("stats")).toEqual({ sent: 1, skipped: 4, failed: 0, contacted: 1 });
 });
 
 test("exactly 100 of 130 recipients get a message today, 30 tomorrow", async () => {
@@ -109,7 +109,7 @@ test("a dry run predicts a run, sends nothing, and records no skip", async () =>
   expect(world.network.asked).toEqual([]);
   expect(await world.events("DirectMessageSkipped", "DirectMessageAttempted")).toEqual([]);
   expect(await world.events("DryRunFinished")).toMatchObject([{ data: { would_send: 1, would_skip: 2 } }]);
-  expect(projector.state("stats")).toEqual({ sent: 0, skipped: 0, failed: 0 });
+  expect(projector.state("stats")).toEqual({ sent: 0, skipped: 0, failed: 0, contacted: 0 });
   expect(projector.state("run").current).toBeNull();
 });
 

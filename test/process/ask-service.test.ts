@@ -3,12 +3,19 @@ import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
 import { findFreePort } from "../../src/platform/free-port.ts";
 import { idle } from "../faults/intents-per-day.ts";
-import { authorize, openInstallation, stop, TOKEN, type Installation, type Running } from "../harness/process.ts";
+import {
+  authorize,
+  openInstallation,
+  stop,
+  TOKEN,
+  type Installation,
+  type ListeningService,
+} from "../harness/process.ts";
 
-async function serveAuthorized(world: Installation, more: Record<string, string> = {}): Promise<Running> {
+async function serveAuthorized(world: Installation, more: Record<string, string> = {}): Promise<ListeningService> {
   const list = world.file("people.csv", "username,basis\nada_builds,opt_in\nclosed_carl,opt_in\n");
   await world.command("recipients", "import", list);
-  const service = await world.serve(more);
+  const service = await world.host(more);
   await authorize(service, world.sandbox);
   return service;
 }
@@ -44,7 +51,7 @@ test("outreach run makes a dry run and starts a run through the running service"
 
 test("a refusal by the service, and a missing service, are reported in one sentence", async () => {
   await using world = await openInstallation();
-  const service = await world.serve({ AUTH_POLICY: "strict", X_ACCOUNT: "acme_team" });
+  const service = await world.host({ AUTH_POLICY: "strict", X_ACCOUNT: "acme_team" });
   const refused = await world.command("outreach", "run", "--url", service.url);
   expect(refused).toEqual({
     code: 1,
@@ -73,7 +80,7 @@ test.each(["SQLite", "PostgreSQL"])(
     }
     const service = await serveAuthorized(other);
     // The second installation has its own log, and settings with the first service's address.
-    await stop(await own.serve());
+    await stop(await own.host());
     Object.assign(own.env, { PORT: new URL(service.url).port, REACHLOG_TOKEN: TOKEN });
     for (const args of [["outreach", "run"], ["outreach", "run", "--dry-run"], ["deliveries", "test"], ["ready"]]) {
       const refused = await own.command(...args);
@@ -98,7 +105,7 @@ test("ready reports whether the service at the configured address is ready", asy
   world.env["PORT"] = String(await findFreePort("127.0.0.1"));
   const missing = await world.command("ready");
   expect(missing).toMatchObject({ code: 75, out: "", err: expect.stringContaining("no service answers at") });
-  const service = await world.serve();
+  const service = await world.host();
   expect(await world.command("ready")).toEqual({ code: 0, out: "ready\n", err: "" });
   const checks = { running: true, log_writable: true, projections_caught_up: true };
   expect(JSON.parse((await world.command("ready", "--json")).out)).toEqual({ status: "ok", checks });
@@ -114,7 +121,7 @@ test("ready reports whether the service at the configured address is ready", asy
 
 test("deliveries test reports for each channel whether it delivers a test message", async () => {
   await using world = await openInstallation();
-  const service = await world.serve();
+  const service = await world.host();
   world.env["REACHLOG_TOKEN"] = TOKEN;
   const all = await world.command("deliveries", "test", "--url", service.url);
   expect(all).toMatchObject({ code: 0, err: "" });

@@ -13,7 +13,7 @@ import {
   stop,
   until,
   type Installation,
-  type Running,
+  type ListeningService,
 } from "../harness/process.ts";
 import { startCollector, type Collector } from "../tracing/collector.ts";
 import {
@@ -105,7 +105,7 @@ const SETTINGS = {
 };
 
 /** Runs today's outreach on a real service; X fetches the links of each message while the next one is sent. */
-async function runToday(service: Running, { world, readers }: Scene, books: Books): Promise<void> {
+async function runToday(service: ListeningService, { world, readers }: Scene, books: Books): Promise<void> {
   const { sandbox } = world;
   await authorize(service, sandbox);
   const fetches: Promise<void>[] = [];
@@ -233,7 +233,7 @@ const IDENTITIES = [ID_PREFIX, HANDLE_SUFFIX];
 async function expectNothingIndividual(
   { world, readers }: Scene,
   { requests }: Books,
-  service: Running,
+  service: ListeningService,
   collector: Collector,
 ): Promise<void> {
   const codes = codesOf(readers.filter(isGranted));
@@ -261,7 +261,7 @@ function isGranted({ tracking }: Reader): boolean {
 }
 
 /** Makes some readers revoke tracking and forgets others. Returns the readers whose own clicks are still known. */
-async function withdraw(scene: Scene, books: Books, service: Running): Promise<readonly Reader[]> {
+async function withdraw(scene: Scene, books: Books, service: ListeningService): Promise<readonly Reader[]> {
   const { world, readers } = scene;
   const granted = readers.filter(isGranted);
   const revoked = granted.slice(0, 6);
@@ -307,12 +307,12 @@ test.each(["sqlite", "postgres"])(
     const { world, readers } = scene;
     world.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url;
     const books = createBooks();
-    const sending = await world.serve();
+    const sending = await world.host();
     await runToday(sending, scene, books);
     const fetchedAt = Date.now();
     await stop(sending);
     if (engine === "postgres") await moveToServer(world);
-    const service = await world.serve();
+    const service = await world.host();
 
     const granted = readers.filter(isGranted);
     const others = readers.filter((reader) => !isGranted(reader));
@@ -339,7 +339,7 @@ test.each(["sqlite", "postgres"])(
     await expectNothingIndividual(scene, books, service, collector);
 
     const keys = readKeys(world);
-    const again = await world.serve();
+    const again = await world.host();
     const kept = await withdraw(scene, books, again);
     expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
     const bytes = await readBytes(world);
@@ -362,7 +362,12 @@ async function moveToServer(world: Installation): Promise<void> {
   Object.assign(world.env, { DATABASE_URL });
 }
 
-async function revoke(world: Installation, service: Running, username: string, byCommand: boolean): Promise<void> {
+async function revoke(
+  world: Installation,
+  service: ListeningService,
+  username: string,
+  byCommand: boolean,
+): Promise<void> {
   if (byCommand) {
     const evidence = ["--tracking", "denied", "--tracking-at", "2026-11-26", "--tracking-source", "mail"];
     expect(await world.command("recipients", "consent", username, ...evidence)).toMatchObject({ code: 0 });

@@ -56,7 +56,8 @@ test("the binary alone serves, restarts after a kill, and its log verifies", asy
   for (const path of ["/sandbox.css", "/sandbox.js", "/idiomorph.js"]) {
     expect([path, (await fetch(sandbox + path)).status]).toEqual([path, 200]);
   }
-  expect(await stop({ process: demo })).toBe(0);
+  demo.kill("SIGTERM");
+  expect(await demo.exited).toBe(0);
 });
 
 /** The binary's complete environment, so that nothing of the machine's own configuration is used. */

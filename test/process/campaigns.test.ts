@@ -7,7 +7,14 @@ import { codec, makeEvent, type Event, type LogStore } from "../../events/catalo
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { isoTime, makeId } from "../../src/platform/clock.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
-import { authorize, BEARER, openInstallation, stop, type Installation, type Running } from "../harness/process.ts";
+import {
+  authorize,
+  BEARER,
+  openInstallation,
+  stop,
+  type Installation,
+  type ListeningService,
+} from "../harness/process.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -65,7 +72,7 @@ test.each(["in a file", "on PostgreSQL"])(
     if (place === "on PostgreSQL")
       Object.assign(world.env, { DATABASE_URL: await newDatabase(), REACHLOG_KEY: "07".repeat(32) });
     await writeFirstRun(world);
-    const service = await world.serve();
+    const service = await world.host();
     await authorize(service, world.sandbox);
     expect(await post(service, "create", { name: "spring", text: "spring: hi {{name}}" })).toBe(200);
     const more = { name: "more", text: "more: hi {{name}}", messaged: "default", days: 30 };
@@ -102,28 +109,28 @@ test.each(["in a file", "on PostgreSQL"])(
     expect(Object.keys(await read(service, "/social/stats"))).toEqual(["sent", "skipped", "failed", "as_of"]);
     expect(await stop(service)).toBe(0);
     expect(service.log()).not.toContain('"level":"error"');
-    const restarted = await world.serve();
+    const restarted = await world.host();
     expect(await sentByCampaign(restarted)).toEqual([sent, sent]);
     expect((await run(restarted, "spring"))[0]).toBe(422);
     expect(await stop(restarted)).toBe(0);
   },
 );
 
-async function post(service: Running, act: string, body: object): Promise<number> {
+async function post(service: ListeningService, act: string, body: object): Promise<number> {
   return (await service.post(`/social/campaigns/${act}`, body, BEARER)).status;
 }
 
-async function run(service: Running, campaign: string): Promise<[status: number, answer: object]> {
+async function run(service: ListeningService, campaign: string): Promise<[status: number, answer: object]> {
   const answer = await service.post("/social/run", { campaign }, { ...BEARER, prefer: "wait=300" });
   return [answer.status, (await answer.json()) as object];
 }
 
-async function read(service: Running, path: string): Promise<Record<string, unknown>> {
+async function read(service: ListeningService, path: string): Promise<Record<string, unknown>> {
   return (await (await service.get(path, { headers: BEARER })).json()) as Record<string, unknown>;
 }
 
 /** Returns the number of sent messages of each campaign, by the counts and by the results. */
-async function sentByCampaign(service: Running) {
+async function sentByCampaign(service: ListeningService) {
   const { campaigns } = await read(service, "/social/stats?by=campaign");
   const { rows } = await read(service, "/social/results?by=campaign");
   return [campaigns, rows].map((all) =>

@@ -13,7 +13,7 @@ test("a changed QUOTA_TIMEZONE gives no second quota, and all answers say when i
   Object.assign(world.env, { DAILY_LIMIT: "2", QUOTA_TIMEZONE: "UTC" });
   const csv = "username,name,basis\nada_builds,Ada,opt_in\ngrace_codes,Grace,opt_in\nlinus_k,Linus,opt_in\n";
   await world.command("recipients", "import", world.file("people.csv", csv));
-  const first = await world.serve();
+  const first = await world.host();
   await authorize(first, world.sandbox);
   const sent = await (await first.post("/social/run", undefined, { prefer: "wait=300" })).json();
   expect(sent).toMatchObject({ reason: "daily_limit_reached", sent: 2 });
@@ -21,7 +21,7 @@ test("a changed QUOTA_TIMEZONE gives no second quota, and all answers say when i
 
   const now = Date.now();
   world.env["QUOTA_TIMEZONE"] = FAR_ZONES.find((zone) => dayIn(zone, now) !== dayIn("UTC", now)) ?? "";
-  const service = await world.serve();
+  const service = await world.host();
   const asked = Date.now();
   const refused = await service.post("/social/run", undefined, { prefer: "wait=300" });
   expect(refused.status).toBe(429);

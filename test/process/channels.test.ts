@@ -10,7 +10,7 @@ describe("a channel", () => {
   afterAll(() => world[Symbol.asyncDispose]());
 
   test("without credentials answers direct sends with 503 and gets no dispatches of clicks", async () => {
-    const service = await world.serve({
+    const service = await world.host({
       META_PIXEL_ID: "",
       META_ACCESS_TOKEN: "",
       CHAT_WEBHOOK_URL: "",
@@ -39,7 +39,7 @@ describe("a channel", () => {
   });
 
   test("refused as a whole answers 502, and the operator is notified once on the other channel", async () => {
-    const service = await world.serve();
+    const service = await world.host();
     world.sandbox.faults.add({ network: "slack", kind: "channel_archived" });
     for (let time = 0; time < 2; time++) {
       const refused = await service.post("/api/notify", { message: "x" });
@@ -78,7 +78,7 @@ describe("a channel", () => {
   });
 
   test("with a lost answer gives 504, and the message is never repeated", async () => {
-    const service = await world.serve();
+    const service = await world.host();
     const before = world.sandbox.slack.messages.total;
     world.sandbox.faults.add({ network: "slack", kind: "reset_after_delivery", count: 1 });
     const doubtful = await service.post("/api/notify", { message: "perhaps" });

@@ -60,7 +60,7 @@ const [SKEWED, USED_UP] = ["urn:reachlog:problem:clock-skewed", "urn:reachlog:pr
 
 test("no second quota is sent after a clock jump; clock-corrected repairs a log with future events", async () => {
   await using world = await openWorld();
-  await world.command("recipients", "import", "people.csv");
+  await world.command("recipients", "import", join(world.directory, "people.csv"));
   {
     await using service = await serveAhead(world, 0);
     await authorize(service, world.sandbox);
@@ -153,7 +153,7 @@ test("clock-corrected repairs a log on PostgreSQL with an event ahead of the ser
   await using world = await openWorld();
   const url = await newDatabase();
   Object.assign(world.env, { DATABASE_URL: url, REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") });
-  await world.command("recipients", "import", "people.csv");
+  await world.command("recipients", "import", join(world.directory, "people.csv"));
   const clock = (): number => Date.now() + 400 * DAY_MS;
   await using store = await openPostgresStore<Event>({ url, codec, clock });
   await store.append("requests", [makeEvent("CircuitClosed", makeId(), { channel: "chat" }, { caller: "test" })]);

@@ -8,19 +8,19 @@ const RED = "\u001b[31m";
 
 test("output to a pipe has no colours", async () => {
   await using world = await openInstallation();
-  const { out } = await world.command("--help");
-  const { err } = await world.command("audit", "verify");
+  const { out } = await world.execute("--help");
+  const { err } = await world.execute("audit", "verify");
   expect([out, err].join("")).not.toContain("\u001b");
 });
 
 test("FORCE_COLOR styles headings and faults, and control characters in arguments are replaced", async () => {
   await using world = await openInstallation();
   world.env["FORCE_COLOR"] = "1";
-  expect((await world.command("--help")).out).toStartWith(`${BOLD}Usage: `);
-  const { err } = await world.command("audit", "show", "\u001b[2Jada");
+  expect((await world.execute("--help")).out).toStartWith(`${BOLD}Usage: `);
+  const { err } = await world.execute("audit", "show", "\u001b[2Jada");
   expect(err).toStartWith(RED);
   expect(err).not.toContain("\u001b[2J");
-  expect((await world.command("doctor")).out).toContain("\u001b[32mok     \u001b[39m configuration");
+  expect((await world.execute("doctor")).out).toContain("\u001b[32mok     \u001b[39m configuration");
 });
 
 test.each([

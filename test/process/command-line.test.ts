@@ -7,7 +7,7 @@ import { authorize, BEARER, exported, openInstallation, TOKEN, stop } from "../h
 
 test("every command shows its help, and an unknown option or command is a usage error", async () => {
   await using world = await openInstallation();
-  const overview = await world.command("--help");
+  const overview = await world.execute("--help");
   expect(overview.code).toBe(0);
   for (const name of [
     "serve",
@@ -28,13 +28,13 @@ test("every command shows its help, and an unknown option or command is a usage 
     expect([help.code, help.out.startsWith(`Usage: reachlog ${name}`)]).toEqual([0, true]);
     expect(await world.command(name, "--no-such-option")).toMatchObject({ code: 2 });
   }
-  expect(await world.command("no-such-command")).toMatchObject({ code: 2 });
+  expect(await world.execute("no-such-command")).toMatchObject({ code: 2 });
 });
 
 test("serve reports all faults of the configuration together, without the values of secrets", async () => {
   await using world = await openInstallation();
   Object.assign(world.env, { DAILY_LIMIT: "101", QUOTA_TIMEZONE: "Mars/Olympus", API_TOKENS: "name:short-secret" });
-  const { code, err } = await world.command("serve");
+  const { code, err } = await world.execute("serve");
   expect(code).toBe(78);
   for (const variable of ["DAILY_LIMIT", "QUOTA_TIMEZONE", "API_TOKENS"]) expect(err).toContain(variable);
   expect(err).not.toContain("short-secret");
@@ -43,7 +43,7 @@ test("serve reports all faults of the configuration together, without the values
 test("serve refuses a file that is no log, and leaves it unchanged", async () => {
   await using world = await openInstallation();
   const file = world.file("reachlog.sqlite", "this is a letter, not a database. ".repeat(100));
-  const { code, err } = await world.command("serve");
+  const { code, err } = await world.execute("serve");
   expect(code).toBe(78);
   expect(err).toContain(file);
   expect(err).not.toMatch(/^\s+at /m);
@@ -53,7 +53,7 @@ test("serve refuses a file that is no log, and leaves it unchanged", async () =>
 test("a second service on the same log exits with 75 and names the first", async () => {
   await using world = await openInstallation();
   const first = await world.serve();
-  const second = await world.command("serve");
+  const second = await world.execute("serve");
   expect(second.code).toBe(75);
   expect(second.err).toContain(`pid ${first.process.pid}`);
   expect((await first.get("/api/health")).status).toBe(200);
@@ -77,7 +77,7 @@ test("replay finds no difference in any projection, and stats --as-of counts an 
     "import",
     world.file("p.csv", "username,basis\nada_builds,opt_in\ngrace_codes,opt_in\nclosed_carl,opt_in\n"),
   );
-  const service = await world.serve();
+  const service = await world.host();
   await authorize(service, world.sandbox);
   await service.post("/social/run", undefined, { prefer: "wait=300" });
   await stop(service);
@@ -127,7 +127,7 @@ test("replay finds no difference in any projection, and stats --as-of counts an 
 
 test("account unlink revokes the grant at the network, and another account may authorize", async () => {
   await using world = await openInstallation();
-  const service = await world.serve();
+  const service = await world.host();
   expect((await world.command("account", "show")).out).toStartWith("no account is linked (as of position ");
   await authorize(service, world.sandbox);
   expect((await world.command("account", "show")).out).toStartWith("@acme_team (Acme Team, ");
@@ -156,7 +156,7 @@ test("audit export writes each format, and does not overwrite a file", async () 
     "hash",
     "stored",
   ]);
-  expect((await world.command("audit", "export", "--format", "csv")).out).toStartWith(
+  expect((await world.execute("audit", "export", "--format", "csv")).out).toStartWith(
     "position,id,stream,version,type,time,data,meta,hash,stored\r\n",
   );
   const cloud = JSON.parse((await world.command("audit", "export", "--format", "cloudevents")).out);
@@ -216,7 +216,7 @@ test.each(["sandbox", "demo"])("%s rejects an unknown network and names the choi
 
 test("doctor passes, and reports a wrong key and a dead webhook", async () => {
   await using world = await openInstallation();
-  const service = await world.serve();
+  const service = await world.host();
   await stop(service);
   const well = await world.command("doctor", "--online");
   expect(well.code).toBe(0);

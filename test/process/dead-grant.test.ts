@@ -7,7 +7,7 @@ import {
   exported,
   openInstallation,
   until,
-  type Running,
+  type ListeningService,
   type Installation,
   stop,
 } from "../harness/process.ts";
@@ -22,7 +22,7 @@ const told = ({ sandbox }: Installation): string[] => sandbox.slack.messages.kep
  * Starts a run, and revokes the app at X after the run's first `sent` messages. Then makes ten requests at the same
  * time that need a token.
  */
-async function revokeInRun(world: Installation, service: Running, sent: number): Promise<unknown> {
+async function revokeInRun(world: Installation, service: ListeningService, sent: number): Promise<unknown> {
   const { x } = world.sandbox;
   const wanted = x.accepted.size + sent;
   const run = service.post("/social/run", undefined, { prefer: "wait=300" });
@@ -40,7 +40,7 @@ test("each grant revoked during a run ends it, degrades health, and causes one n
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   await addPeople(world, PEOPLE);
   // Leaves time between two messages, so that the grant dies in the middle of the run.
-  const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
+  const service = await world.host({ SEND_SPACING_SECONDS: "1" });
   for (const death of [1, 2]) {
     await authorize(service, world.sandbox);
     expect(await revokeInRun(world, service, 1)).toMatchObject({ reason: "not_authorized", in_doubt: 0 });
@@ -64,15 +64,15 @@ test("each grant revoked during a run ends it, degrades health, and causes one n
 test("a wrong client secret keeps the grant, and the right one works without a notification", async () => {
   await using world = await openInstallation();
   const { clock, x } = world.sandbox;
-  const first = await world.serve();
+  const first = await world.host();
   await authorize(first, world.sandbox);
   await stop(first);
   clock.advance(PAST_LIFE_MS);
-  const wrong = await world.serve({ X_CLIENT_SECRET: "mistyped" });
+  const wrong = await world.host({ X_CLIENT_SECRET: "mistyped" });
   expect((await wrong.get("/social/me")).status).toBe(502);
   expect(await (await wrong.get("/social/health")).json()).toMatchObject({ status: "ok", authorized: true });
   await stop(wrong);
-  const right = await world.serve();
+  const right = await world.host();
   expect((await right.get("/social/me")).status).toBe(200);
   expect([...x.refreshUses.values()]).toEqual([1]);
   expect(told(world)).toEqual([]);
@@ -86,7 +86,7 @@ test("the service notifies once if a command detects the dead grant first", asyn
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const { faults, x } = world.sandbox;
   await addPeople(world, 1);
-  const service = await world.serve();
+  const service = await world.host();
   await authorize(service, world.sandbox);
   // Leaves a message in doubt: it arrives without an answer, and the run cannot look it up.
   faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });

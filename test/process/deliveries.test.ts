@@ -1,7 +1,14 @@
 // On the process harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { CLICK } from "../harness/click.ts";
-import { exported, openInstallation, stop, until, type Installation, type Running } from "../harness/process.ts";
+import {
+  exported,
+  openInstallation,
+  stop,
+  until,
+  type Installation,
+  type ListeningService,
+} from "../harness/process.ts";
 
 const count = async (world: Installation, type: string): Promise<number> =>
   (await exported(world)).filter((event) => event.type === type).length;
@@ -12,10 +19,10 @@ interface Channels {
 
 describe("an operator of a running service", () => {
   let world: Installation;
-  let service: Running;
+  let service: ListeningService;
   beforeAll(async () => {
     world = await openInstallation();
-    service = await world.serve();
+    service = await world.host();
   });
   afterAll(() => world[Symbol.asyncDispose]());
 

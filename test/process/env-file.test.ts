@@ -1,7 +1,9 @@
 // On the process harness.
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { captureCommandLine } from "../harness/capture-command.ts";
 import { ended } from "../harness/process.ts";
 import { denoProgram, MAIN, onRuntime, RUNTIME } from "../harness/runtime.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
@@ -12,6 +14,9 @@ const RUNTIMES: readonly (readonly [string, readonly string[]])[] = [
   ["Deno", [denoProgram(), "run", "--allow-all", "--no-prompt", MAIN]],
   ...(RUNTIME.includes("/") ? ([["the binary", onRuntime([])]] as const) : []),
 ];
+
+/** Cache of the modules that Deno has compiled, which is not the tests' own folders: each would compile them again. */
+const DENO_DIR = join(tmpdir(), "deno");
 
 /** Message template with every character that some readers of `.env` files change. */
 const MESSAGE = 'Hi {{name}}, get $50 off with SAVE#1: https://shop.example/#offer\n\n"it\'s" for you';
@@ -24,7 +29,7 @@ describe.each(RUNTIMES)("on %s", (_name, program) => {
       ended(
         Bun.spawn([...program, ...args], {
           cwd: folder.path,
-          env: { PATH: process.env["PATH"] ?? "", HOME: folder.path, ...env },
+          env: { PATH: process.env["PATH"] ?? "", HOME: folder.path, DENO_DIR, ...env },
           stdio: ["ignore", "pipe", "pipe"],
         }),
       );
@@ -39,10 +44,12 @@ describe.each(RUNTIMES)("on %s", (_name, program) => {
   test(".env is read literally, the environment overrides it, and .env.local is ignored", async () => {
     using folder = openFolder();
     folder.write("people.csv", "username,name,basis\nada_builds,Ada,opt_in\n");
-    folder.write(".env", "DATABASE_URL=sqlite:./log.sqlite # a comment\nDAILY_LIMIT=7\n");
+    const log = { DATABASE_URL: `sqlite:${folder.file("log.sqlite")}` };
+    expect(await captureCommandLine(["recipients", "import", folder.file("people.csv")], log)).toMatchObject({
+      code: 0,
+    });
+    folder.write(".env", `DATABASE_URL=sqlite:./log.sqlite # a comment\n${WRITTEN}DAILY_LIMIT=7\n`);
     folder.write(".env.local", "DAILY_LIMIT=7000\nDATABASE_URL=sqlite:./other.sqlite\n");
-    expect(await folder.run(["recipients", "import", "people.csv"])).toMatchObject({ code: 0 });
-    folder.write(".env", `DATABASE_URL=sqlite:./log.sqlite\n${WRITTEN}DAILY_LIMIT=7\n`);
     const preview = async (env?: Record<string, string>) => {
       const { code, out, err } = await folder.run(["outreach", "preview", "ada_builds", "--json"], env);
       expect([code, err]).toEqual([0, ""]);
@@ -57,17 +64,15 @@ describe.each(RUNTIMES)("on %s", (_name, program) => {
 
   test("doctor and serve exit with 78 for an ambiguous .env, and create no log", async () => {
     using folder = openFolder();
-    const faults: readonly (readonly [string | Uint8Array, string])[] = [
-      ["MESSAGE_TEMPLATE=Hi {{name}},\nhere it is\n", ".env line 2: neither NAME=value"],
-      [Buffer.from("\ufeffPORT=3777\r\n", "utf16le"), "is not valid UTF-8 (line 1; perhaps UTF-16)"],
-      [Buffer.from("# Gr\u00fc\u00dfe\n", "latin1"), "is not valid UTF-8 (line 1; perhaps Windows-1252)"],
+    const faults: readonly (readonly [string, string | Uint8Array, string])[] = [
+      ["doctor", "MESSAGE_TEMPLATE=Hi {{name}},\nhere it is\n", ".env line 2: neither NAME=value"],
+      ["serve", Buffer.from("\ufeffPORT=3777\r\n", "utf16le"), "is not valid UTF-8 (line 1; perhaps UTF-16)"],
+      ["serve", Buffer.from("# Gr\u00fc\u00dfe\n", "latin1"), "is not valid UTF-8 (line 1; perhaps Windows-1252)"],
     ];
-    for (const [content, sentence] of faults) {
+    for (const [command, content, sentence] of faults) {
       folder.write(".env", content);
-      for (const command of ["doctor", "serve"]) {
-        const { code, err } = await folder.run([command]);
-        expect([command, code, err]).toEqual([command, 78, expect.stringContaining(sentence)]);
-      }
+      const { code, err } = await folder.run([command]);
+      expect([command, code, err]).toEqual([command, 78, expect.stringContaining(sentence)]);
     }
     expect(await folder.run(["settings"])).toMatchObject({ code: 0, err: "" });
     expect(await Bun.file(folder.file("data/reachlog.sqlite")).exists()).toBe(false);

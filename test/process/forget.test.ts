@@ -11,9 +11,8 @@ import {
   stop,
   TOKEN,
   until,
-  untilListening,
   type Installation,
-  type Running,
+  type ListeningService,
 } from "../harness/process.ts";
 import { readStoredStates } from "../harness/stored-states.ts";
 
@@ -30,14 +29,14 @@ function click(ip: string, more: object = {}): object {
 }
 
 /** A service that has sent messages to Ada and Grace, who both clicked. */
-async function openContacted(): Promise<{ world: Installation; service: Running; traces: readonly string[] }> {
+async function openContacted(): Promise<{ world: Installation; service: ListeningService; traces: readonly string[] }> {
   const world = await openInstallation();
   world.env["MESSAGE_TEMPLATE"] = "Hi {{name}} of {{company}}: https://go.example/welcome";
   const rows = ["ada_builds,Ada Lovelace,Analytical Engines", "grace_codes,Grace Hopper,Compilers"];
   const file = ["username,name,company,basis", ...rows.map((row) => `${row},opt_in`)].join("\n");
   await world.command("recipients", "import", world.file("people.csv", file));
   rmSync(join(world.directory, "people.csv"));
-  const service = await world.serve();
+  const service = await world.host();
   await authorize(service, world.sandbox);
   const run = await service.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   expect(await run.json()).toMatchObject({ status: "finished", sent: 2 });
@@ -56,7 +55,7 @@ async function openContacted(): Promise<{ world: Installation; service: Running;
   return { world, service, traces: [...TRACES, id] };
 }
 
-async function settled(service: Running): Promise<void> {
+async function settled(service: ListeningService): Promise<void> {
   const pending = async (): Promise<number[]> => {
     const { channels } = (await (await service.get("/api/health")).json()) as {
       channels: Record<string, { pending: number }>;
@@ -81,7 +80,7 @@ async function bytesOf({ directory }: Installation): Promise<Record<string, stri
 }
 
 /** Returns the cookie of a browser that may use the console. */
-async function signIn(service: Running): Promise<string> {
+async function signIn(service: ListeningService): Promise<string> {
   const signedIn = await service.get("/session", { method: "POST", body: new URLSearchParams({ token: TOKEN }) });
   return signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
 }
@@ -92,7 +91,7 @@ const PAGES = ["/", "/people", "/links", "/results", "/deliveries", "/activity"]
 const BEFORE = 12;
 
 /** Returns everything that the service and the commands can answer. */
-async function answersOf(world: Installation, service: Running): Promise<Record<string, string>> {
+async function answersOf(world: Installation, service: ListeningService): Promise<Record<string, string>> {
   const texts: Record<string, string> = { log: service.log() };
   const pages = PAGES.flatMap((path) => [path, `${path}?as_of=${BEFORE}`]);
   const cookie = await signIn(service);
@@ -150,7 +149,7 @@ test("after forget no file, export, page or output contains the recipient, and r
   expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
   await stop(service);
 
-  const again = await world.serve();
+  const again = await world.host();
   expect(found(traces, { ...(await answersOf(world, again)), ...(await bytesOf(world)) })).toEqual([]);
   // The suppression remains: a new import of the same recipient is never contacted.
   await world.command(
@@ -182,7 +181,7 @@ test("neither an older log nor an older key file brings a forgotten recipient ba
   // Restores the older log.
   for (const end of ["", "-wal", "-shm"]) rmSync(join(world.directory, `reachlog.sqlite${end}`), { force: true });
   copyFileSync(join(kept, "log.sqlite"), join(world.directory, "reachlog.sqlite"));
-  const restored = await untilListening(world.start(["serve", "--accept-loss"]));
+  const restored = await world.host({}, ["--accept-loss"]);
   const events = await exported(world);
   expect(events.some(({ type }) => type === "PersonForgotten")).toBe(false);
   expect(found(traces, { ...(await answersOf(world, restored)), ...(await bytesOf(world)) })).toEqual([]);
@@ -198,13 +197,13 @@ test.each(["restored", "copied"])(
     Object.assign(world.env, links, { MESSAGE_TEMPLATE: "{{link https://shop.example/tea}}" });
     const rows = "username,basis,tracking,tracking_at,tracking_source\nada_builds,opt_in,granted,2026-03-02,form\n";
     await world.command("recipients", "import", world.file("people.csv", rows));
-    const service = await world.serve();
+    const service = await world.host();
     await authorize(service, world.sandbox);
     expect(await (await service.post("/social/run", {}, { prefer: "wait=300", ...BEARER })).json()).toMatchObject({
       sent: 1,
     });
     const code = /\w+$/.exec(world.sandbox.x.messages.kept.at(-1)!.text)![0];
-    const follow = async ({ get }: Running) =>
+    const follow = async ({ get }: ListeningService) =>
       expect((await get(`/l/${code}`, { headers: { "user-agent": CLICK.user_agent } })).status).toBe(302);
     const ownClicks = async () => (await exported(world)).filter(({ type }) => type === "PersonalLinkClicked");
     await follow(service);
@@ -219,7 +218,7 @@ test.each(["restored", "copied"])(
     for (const end of ["", "-wal", "-shm"]) rmSync(join(world.directory, `reachlog.sqlite${end}`), { force: true });
     if (how === "copied") copyFileSync(join(kept, "log.sqlite"), join(world.directory, "reachlog.sqlite"));
     else expect(await world.command("restore", kept)).toMatchObject({ code: 0 });
-    const restored = await untilListening(world.start(["serve", "--accept-loss"]));
+    const restored = await world.host({}, ["--accept-loss"]);
     expect((await exported(world)).some(({ type }) => type === "ConsentRecorded")).toBe(false);
     await follow(restored);
     expect((await ownClicks()).map(({ data }) => data)).toEqual([{ code: "erased" }]);
@@ -245,15 +244,13 @@ test("a service without its key file needs --accept-lost-keys, and then reads pe
 
   world.file("reachlog.keys.sqlite", bytes);
   expect((await world.command("recipients", "list")).out).toContain("ada_builds");
-  const wrong = world.start(["recipients", "list"], { REACHLOG_KEY: "00".repeat(32) });
-  expect(await wrong.exited).toBe(78);
+  expect(await world.commandWith({ REACHLOG_KEY: "00".repeat(32) }, "recipients", "list")).toMatchObject({ code: 78 });
   expect(readFileSync(keys).equals(bytes)).toBe(true);
 
   rmSync(keys);
-  const process = world.start(["serve", "--accept-lost-keys"]);
-  const bare = await untilListening(process);
+  const bare = await world.host({}, ["--accept-lost-keys"]);
   expect(found(traces, await answersOf(world, bare))).toEqual([]);
   expect((await exported(world)).at(-1)).toMatchObject({ type: "PersonalKeysLost" });
   await stop(bare);
-  await stop(await world.serve());
+  await stop(await world.host());
 });

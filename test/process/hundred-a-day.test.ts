@@ -27,7 +27,7 @@ test("a list of 130 rows gets exactly 100 messages, skips with reasons, and then
   expect(imported.out.match(/the same person as line/g)).toHaveLength(5);
   for (const number of [20, 40, 60]) await world.command("recipients", "suppress", `@person_${number}`);
 
-  const service = await world.serve();
+  const service = await world.host();
   await authorize(service, world.sandbox);
   const run = await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json();
   expect(run).toMatchObject({ reason: "daily_limit_reached", sent: 100, skipped: 13, failed: 0, in_doubt: 0 });

@@ -14,12 +14,15 @@ import {
   stop,
   until,
   type Installation,
-  type Running,
+  type ListeningService,
 } from "../harness/process.ts";
 
 const MATCHING = 10_000;
 const OTHERS = 300;
 const PER_EVENT = 100;
+
+/** Pause between two clicks of a visitor, in ms. Without it, the test would measure how many clicks fit in a second. */
+const CLICK_PAUSE_MS = 50;
 
 /** Starts a service on SQLite or PostgreSQL, whose log `fill` writes first. */
 async function openWith<T>(
@@ -30,7 +33,7 @@ async function openWith<T>(
   const world = stack.use(await openInstallation());
   Object.assign(world.env, await place());
   const filled = await writeLog(world, fill);
-  return { world, filled, service: await world.serve() };
+  return { world, filled, service: await world.host() };
 }
 
 async function writeLog<T>({ env }: Installation, fill: (eventLog: EventLog) => Promise<T>): Promise<T> {
@@ -73,12 +76,12 @@ interface Decided {
   readonly until_position: number;
 }
 
-async function decide(service: Running, body: object) {
+async function decide(service: ListeningService, body: object) {
   const answer = await service.post("/api/deliveries/retry", body, BEARER);
   return { status: answer.status, ...((await answer.json()) as Decided) };
 }
 
-async function countListed(service: Running, query: string): Promise<number> {
+async function countListed(service: ListeningService, query: string): Promise<number> {
   const answer = await fetch(`${service.url}/api/deliveries?${query}`, { headers: BEARER });
   return ((await answer.json()) as { readonly count: number }).count;
 }
@@ -97,7 +100,10 @@ test.each(ENGINES)(
     const over = new AbortController();
     const retrying = decide(service, pressed).finally(() => over.abort());
     const clicks: number[] = [];
-    while (!over.signal.aborted) clicks.push((await service.post("/api/tracking/event", CLICK)).status);
+    while (!over.signal.aborted) {
+      clicks.push((await service.post("/api/tracking/event", CLICK)).status);
+      await Bun.sleep(CLICK_PAUSE_MS);
+    }
     expect(new Set(clicks)).toEqual(new Set([202]));
     expect(await retrying).toMatchObject({ status: 200, done: MATCHING, left_count: 0 });
 
@@ -142,7 +148,7 @@ test.each(ENGINES)("a message in doubt %s is settled by hand once, and never sen
   const again = { status: "in_doubt", event_ids: [id], accept_doubles: true };
   expect(await decide(service, again)).toMatchObject({ done: 0, left_count: 1 });
   expect(await stop(service)).toBe(0);
-  const restarted = await world.serve();
+  const restarted = await world.host();
   expect(await countListed(restarted, "status=in_doubt")).toBe(0);
   expect(await settle(restarted.url, "left")).toMatchObject({ done: 0, left_count: 1 });
   const settled = (await exported(world)).filter(({ type }) => type === "DispatchSettled");

@@ -15,7 +15,7 @@ beforeAll(async () => {
   const people = ["username,basis", "ada_builds,opt_in", "ben_noconsent,none"].join("\n");
   await world.command("recipients", "import", world.file("people.csv", people));
   await world.command("recipients", "suppress", "carl_asked");
-  const service = await world.serve();
+  const service = await world.host();
   await authorize(service, world.sandbox);
   const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
   clickId = ((await (await service.post("/api/tracking/event", click)).json()) as { id: string }).id;

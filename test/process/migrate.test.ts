@@ -1,7 +1,7 @@
 // On the process harness.
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
-import { exported, openInstallation, stop, type Running } from "../harness/process.ts";
+import { exported, openInstallation, stop, type ListeningService } from "../harness/process.ts";
 
 const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
 
@@ -13,7 +13,7 @@ const CLICK = {
   user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
 };
 
-const click = async ({ post }: Running, key: string): Promise<unknown> => {
+const click = async ({ post }: ListeningService, key: string): Promise<unknown> => {
   const answer = await post("/api/tracking/event", CLICK, { "idempotency-key": key });
   expect(answer.status).toBe(202);
   return answer.json();
@@ -27,7 +27,7 @@ test("a moved log keeps events and idempotency keys, and is not moved while a se
   const move = (to: Record<string, string>) =>
     world.command("migrate", world.file("next.env", `DATABASE_URL=${to["DATABASE_URL"]}\n`));
 
-  const first = await world.serve();
+  const first = await world.host();
   const answered = await click(first, "one");
   expect(await move(server)).toMatchObject({ code: 75, err: expect.stringContaining("reachlog serve, pid") });
   await stop(first);
@@ -35,7 +35,7 @@ test("a moved log keeps events and idempotency keys, and is not moved while a se
   const before = await exported(world);
 
   Object.assign(world.env, server);
-  const second = await world.serve();
+  const second = await world.host();
   expect(await click(second, "one")).toEqual(answered);
   await click(second, "two");
   const elsewhere = { DATABASE_URL: `${file.DATABASE_URL}.moved` };
@@ -47,7 +47,7 @@ test("a moved log keeps events and idempotency keys, and is not moved while a se
 
   Object.assign(world.env, elsewhere);
   expect(await exported(world)).toEqual(there);
-  const third = await world.serve();
+  const third = await world.host();
   expect(await click(third, "one")).toEqual(answered);
   await click(third, "three");
   expect(await stop(third)).toBe(0);

@@ -12,7 +12,7 @@ import {
   stop,
   until,
   type Installation,
-  type Running,
+  type ListeningService,
 } from "../harness/process.ts";
 
 const PERSON_1 = "7000000001";
@@ -25,7 +25,7 @@ async function open(settings: Readonly<Record<string, string>>): Promise<Install
   return world;
 }
 
-async function run(service: Running, limit: number): Promise<void> {
+async function run(service: ListeningService, limit: number): Promise<void> {
   const answer = await service.post("/social/run", { limit }, { ...BEARER, prefer: "wait=300" });
   expect(answer.status).toBe(200);
 }
@@ -42,7 +42,7 @@ const untilRecorded = (world: Installation, type: string) =>
 
 test("a recipient who opts out on their page while X makes the run wait gets no message", async () => {
   await using world = await open({ PUBLIC_URL: "http://localhost:0", MESSAGE_TEMPLATE: "Hi {{name}}: {{optout}}" });
-  const service = await world.serve();
+  const service = await world.host();
   await authorize(service, world.sandbox);
   const path = `/with/${PERSON_1}/messages`;
   world.sandbox.faults.add({ network: "x", kind: "429", retryAfter: 600, path, count: 1 });
@@ -76,7 +76,7 @@ test("a recipient who opts out on their page while X makes the run wait gets no 
 test("a stop word that X signals suppresses its sender, a receipt counts as seen, and signals have a cost", async () => {
   await using world = await open({ MESSAGE_TEMPLATE: "Hi {{name}}, reply STOP" });
   const { x } = world.sandbox;
-  const service = await world.serve({ X_APP_BEARER_TOKEN: x.appBearer });
+  const service = await world.host({ X_APP_BEARER_TOKEN: x.appBearer });
   await authorize(service, world.sandbox);
   await until(
     async () => x.activity.connections.size,

@@ -2,7 +2,15 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { authorize, openInstallation, until, type Running, type Installation, kill } from "../harness/process.ts";
+import {
+  authorize,
+  openInstallation,
+  until,
+  type ListeningService,
+  type Installation,
+  kill,
+  stop,
+} from "../harness/process.ts";
 
 const ADA = { id: "1700000000000011000", username: "ada_builds" };
 const GRACE = { id: "1700000000000012000", username: "grace_codes" };
@@ -13,15 +21,15 @@ function endLeases({ directory }: Installation): void {
   db.exec("UPDATE leases SET expires_at = 0");
 }
 
-/** An authorized service with these recipients imported. */
-async function serveWith(
+/** Imports these recipients, and authorizes a service that `open` starts. */
+async function serveWith<Service extends ListeningService>(
   world: Installation,
   people: readonly string[],
-  more?: Record<string, string>,
-): Promise<Running> {
+  open: () => Promise<Service>,
+): Promise<Service> {
   const rows = ["username,basis", ...people.map((username) => `${username},opt_in`)];
   await world.command("recipients", "import", world.file("people.csv", rows.join("\n")));
-  const service = await world.serve(more);
+  const service = await open();
   await authorize(service, world.sandbox);
   return service;
 }
@@ -48,7 +56,7 @@ function following(world: Installation, ...args: string[]) {
 
 test("outreach watch waits for the next run, shows its events and ends with it", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100 } });
-  const service = await serveWith(world, ["ada_builds", "closed_carl"]);
+  const service = await serveWith(world, ["ada_builds", "closed_carl"], () => world.host());
   const watch = following(world, "outreach", "watch");
   await watch.said("no run is in progress; waiting for the next one\n");
   const run = (await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json()) as {
@@ -66,7 +74,9 @@ test("outreach watch waits for the next run, shows its events and ends with it",
 
 test("outreach watch joins a run in progress, which continues when the watch is interrupted", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100 } });
-  const service = await serveWith(world, ["ada_builds", "grace_codes"], { SEND_SPACING_SECONDS: "3600" });
+  const service = await serveWith(world, ["ada_builds", "grace_codes"], () =>
+    world.host({ SEND_SPACING_SECONDS: "3600" }),
+  );
   await service.post("/social/run");
   await until(
     async () => (await (await service.get("/social/health")).json()) as { run: { sent: number } | null },
@@ -85,14 +95,17 @@ test("outreach watch joins a run in progress, which continues when the watch is 
   expect(refused).toMatchObject({ code: 75, out: "" });
   expect(refused.err).toMatch(/^run [0-9a-f-]{36} is in progress/m);
 
-  service.process.kill("SIGTERM");
+  const stopped = stop(service);
   expect(await watch.ended).toBe(0);
+  expect(await stopped).toBe(0);
   expect(watch.out().trim().split("\n").at(-1)).toContain('"type":"RunFinished"');
 });
 
 test("outreach stop ends another process's run during a wait of an hour", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100 } });
-  const service = await serveWith(world, ["ada_builds", "grace_codes"], { SEND_SPACING_SECONDS: "3600" });
+  const service = await serveWith(world, ["ada_builds", "grace_codes"], () =>
+    world.host({ SEND_SPACING_SECONDS: "3600" }),
+  );
   const key = { "idempotency-key": "today" };
   const { run_id } = (await (await service.post("/social/run", undefined, key)).json()) as { run_id: string };
   await until(
@@ -119,7 +132,7 @@ test("outreach stop ends another process's run during a wait of an hour", async 
 test("outreach reconcile settles messages in doubt of a running service, and lists unreadable ones", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
   const { faults } = world.sandbox;
-  const service = await serveWith(world, [ADA.username, GRACE.username]);
+  const service = await serveWith(world, [ADA.username, GRACE.username], () => world.host());
   // Ada gets the message and Grace does not; the network confirms neither, and its conversations cannot be read.
   faults.add({ network: "x", kind: "reset_after_delivery", path: `/${ADA.id}/messages`, count: 1 });
   faults.add({ network: "x", kind: "500", path: `/${GRACE.id}/messages`, count: 1 });
@@ -159,7 +172,7 @@ test("outreach reconcile settles messages in doubt of a running service, and lis
 test("outreach reconcile closes the run of a killed service", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
   world.sandbox.faults.add({ network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 });
-  const service = await serveWith(world, [ADA.username]);
+  const service = await serveWith(world, [ADA.username], () => world.serve());
   await service.post("/social/run");
   await until(
     () => Promise.resolve(world.sandbox.x.accepted.size),
@@ -178,7 +191,7 @@ test("outreach reconcile closes the run of a killed service", async () => {
 
 test("outreach preview and results show the same template", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100 } });
-  const service = await serveWith(world, ["ada_builds", "grace_codes"]);
+  const service = await serveWith(world, ["ada_builds", "grace_codes"], () => world.host());
   const before = await world.command("outreach", "preview", "--json");
   const preview = JSON.parse(before.out) as { template: string; undecided: number };
   expect(preview).toMatchObject({

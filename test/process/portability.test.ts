@@ -10,7 +10,7 @@ import {
   openInstallation,
   until,
   type Installation,
-  type Running,
+  type ListeningService,
   kill,
   stop,
 } from "../harness/process.ts";
@@ -47,7 +47,7 @@ test("a backup made under load restores all earlier clicks, and no second messag
   await world.command("recipients", "import", world.file("p.csv", people));
   const service = await world.serve();
   await authorize(service, world.sandbox);
-  const run = (of: Running) => of.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
+  const run = (of: ListeningService) => of.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   expect(await (await run(service)).json()).toMatchObject({ sent: 2 });
   expect(await world.command("recipients", "forget", "ada_builds", "--yes")).toMatchObject({ code: 0 });
   const post = async (): Promise<string> => {
@@ -80,7 +80,7 @@ test("a backup made under load restores all earlier clicks, and no second messag
   const ids = new Set(restored.map(({ id }) => id));
   expect(before.filter((id) => !ids.has(id))).toEqual([]);
 
-  const again = await place.serve();
+  const again = await place.host();
   expect(await (await run(again)).json()).toMatchObject({ reason: "log_restored", sent: 0 });
   await place.command("recipients", "import", place.file("p.csv", people));
   const known = (await place.command("recipients", "list")).out;
@@ -119,7 +119,7 @@ test("an import needs a stopped service and an empty log, and restores the stati
     out: `2 events imported; head 2 ${head.hash}\n`,
   });
   expect((await world.command("stats", "--json")).out).toBe(stats);
-  expect((await (await world.serve()).get("/api/health")).status).toBe(200);
+  expect((await (await world.host()).get("/api/health")).status).toBe(200);
 });
 
 test("an interrupted import from a pipe leaves nothing, and a complete one succeeds", async () => {

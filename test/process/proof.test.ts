@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { rebuildChain, tamper } from "../../events/eventstore-lite/test/tampering.ts";
-import { exported, kill, openInstallation, stop, untilListening, type Installation } from "../harness/process.ts";
+import { exported, kill, openInstallation, stop, type Installation } from "../harness/process.ts";
 
 const logOf = ({ directory }: Installation): string => join(directory, "reachlog.sqlite");
 
@@ -12,7 +12,7 @@ async function openStopped(people: number): Promise<Installation> {
   const world = await openInstallation();
   const rows = Array.from({ length: people }, (_, index) => `person_${index},opt_in`);
   await world.command("recipients", "import", world.file("people.csv", ["username,basis", ...rows].join("\n")));
-  await stop(await world.serve());
+  await stop(await world.host());
   return world;
 }
 
@@ -86,13 +86,13 @@ test("a truncated log is found by verify, refused by serve and head, and recorde
   expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("the log ends at position 17")]);
   expect(refused.err).not.toMatch(/^\s+at /m);
 
-  await stop(await untilListening(world.start(["serve", "--accept-loss"])));
+  await stop(await world.host({}, ["--accept-loss"]));
   expect((await exported(world)).at(17)).toMatchObject({
     position: 18,
     type: "LogLossAccepted",
     data: { reason: "lost_tail", expected_position: 20, found_position: 17 },
   });
-  await stop(await world.serve());
+  await stop(await world.host());
   // The new checkpoint covers the remaining events; the head kept elsewhere still covers all.
   const [, after, elsewhere] = await faults(world, "audit", "verify", "--head", head);
   expect(after).toContain("it holds all 18 events");

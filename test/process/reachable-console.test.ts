@@ -6,7 +6,7 @@ import { openInstallation, stop } from "../harness/process.ts";
 async function canAct(settings: Readonly<Record<string, string>>): Promise<boolean> {
   await using world = await openInstallation();
   delete world.env["API_TOKENS"];
-  const service = await world.serve({ AUTH_POLICY: "spec", ...settings });
+  const service = await world.host({ AUTH_POLICY: "spec", ...settings });
   const page = await service.get("/setup");
   expect(page.status).toBe(200);
   const text = await page.text();

@@ -75,7 +75,7 @@ test("clicks with public lists of user agents and URLs are recorded or refused a
   await using world = await openInstallation();
   world.sandbox.slack.limit = 100_000;
   world.sandbox.telegram.limit = 100_000;
-  const service = await world.serve();
+  const service = await world.host();
   const click = { event: "click", domain: "go.example", short_code: "x", original_url: "https://shop.example/" };
   for (const { ua } of agents) {
     const answer = await service.post("/api/tracking/event", { ...click, user_agent: ua });

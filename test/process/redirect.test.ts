@@ -82,7 +82,7 @@ const host = fc.constantFrom(
 test("hostile requests get no 5xx, redirect to known targets only, and record only redirected clicks", async () => {
   await using world = await openInstallation();
   Object.assign(world.env, { LINK_BASE: "https://go.example", REDIRECTS: "on" });
-  const service = await world.serve();
+  const service = await world.host();
   for (const [at, target] of TARGETS.entries()) await world.command("links", "add", CODES[at]!, target);
   const port = Number(new URL(service.url).port);
   const requests = fc.sample(fc.tuple(method, path, header, host), { numRuns: REQUESTS, seed: 20261126 });

@@ -8,7 +8,7 @@ import { openInstallation, until, type Installation, stop } from "../harness/pro
 async function servedWorld(): Promise<Installation> {
   const world = await openInstallation();
   await world.command("recipients", "import", world.file("p.csv", "username,basis\nada_builds,opt_in\n"));
-  const service = await world.serve();
+  const service = await world.host();
   await stop(service);
   return world;
 }
@@ -23,7 +23,7 @@ function changeSnapshot(world: Installation, sql: string): void {
 test("replay corrects the statistics of a running service", async () => {
   await using world = await servedWorld();
   changeSnapshot(world, `state = '{"sent":77,"skipped":0,"failed":0}' WHERE name = 'stats'`);
-  const service = await world.serve();
+  const service = await world.host();
   const sent = async () => ((await (await service.get("/social/stats")).json()) as { sent: number }).sent;
   expect(await sent()).toBe(77);
   const replayed = await world.command("replay");
@@ -31,8 +31,7 @@ test("replay corrects the statistics of a running service", async () => {
   expect(replayed.out).toContain("sent: stored 77, rebuilt 0");
   await until(sent, (count) => count === 0);
   expect(service.log()).toContain('"projection":"stats"');
-  service.process.kill("SIGTERM");
-  expect(await service.process.exited).toBe(0);
+  expect(await stop(service)).toBe(0);
   expect(await world.command("replay")).toMatchObject({ code: 0, err: "" });
 });
 
@@ -43,6 +42,6 @@ test("serve refuses a snapshot ahead of the log until replay has rebuilt it", as
   expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("reachlog replay")]);
   expect(refused.err).not.toMatch(/^\s+at /m);
   expect(await world.command("replay")).toMatchObject({ code: 1 });
-  const service = await world.serve();
+  const service = await world.host();
   expect((await service.get("/api/health")).status).toBe(200);
 });

@@ -6,7 +6,7 @@ import { authorize, BEARER, exported, openInstallation, stop, type Installation 
 
 /** Starts a run. Returns how it ended, and the causes of the restores in the log. */
 async function outcomeOf(world: Installation): Promise<unknown> {
-  const service = await world.serve();
+  const service = await world.host();
   const run = await service.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   const { reason, sent } = (await run.json()) as Record<string, unknown>;
   const told = (await exported(world)).filter(({ type }) => type === "LogRestored");
@@ -39,7 +39,7 @@ test("a restore and an import are recorded, and no message is sent that day", as
 
 /** Links the account and does nothing else. */
 async function authorizedOnly(world: Installation): Promise<void> {
-  const service = await world.serve();
+  const service = await world.host();
   await authorize(service, world.sandbox);
   await stop(service);
 }

@@ -73,11 +73,11 @@ async function exchangeKeyAndTokens(callers: Callers): Promise<void> {
   const made = world.start(["token", "new", "third", "--add", "--json"]);
   const { token } = (await new Response(made.stdout).json()) as { token: string };
   canaries.push(hunted("a token that was made", token));
-  expect(await world.command("key", "rotate")).toMatchObject({ code: 0 });
+  expect(await world.execute("key", "rotate")).toMatchObject({ code: 0 });
   Object.assign(world.env, { REACHLOG_KEY: next, REACHLOG_KEY_NEXT: "" });
   const service = await world.serve();
   await askInAllWays({ ...callers, masterKey, token }, service);
-  await world.command("token", "list");
+  await world.execute("token", "list");
   await world.end(service, "SIGTERM");
   await world.keepFiles("after the exchange");
 }
@@ -98,7 +98,7 @@ test("no file, output, response or process list of a used and killed service con
   const callers: Callers = { ...secret, masterKey };
   await using receiver = openReceiver(secret);
 
-  await world.command("recipients", "import", world.file("people.csv", PEOPLE));
+  await world.execute("recipients", "import", world.file("people.csv", PEOPLE));
   const first = await world.serve();
   await authorizeInAllWays(callers, first);
   await runInAllWays(callers, first);
@@ -147,11 +147,11 @@ test.each(PROVIDERS.slice(0, isWhole ? undefined : 1))(
     await world.end(broken, "SIGTERM");
     Object.assign(world.env, wrongSettings(right, canaries));
     await useBriefly(callers, await world.serve());
-    await world.command("doctor", "--online");
-    await world.command("account", "unlink");
+    await world.execute("doctor", "--online");
+    await world.execute("account", "unlink");
     Object.assign(world.env, right, { REACHLOG_KEY: randomBytes(32).toString("hex") });
-    await world.command("serve");
-    await world.command("doctor");
+    await world.execute("serve");
+    await world.execute("doctor");
     await world.keepFiles("after the end");
     expectNothingFound(world, canaries);
   },
@@ -188,7 +188,7 @@ test("the master key from a key file is in that file only", async () => {
   const masterKey = Buffer.from(readFileSync(file, "utf8").trim(), "hex");
   const service = await world.serve();
   await useBriefly({ ...secret, masterKey }, service);
-  await world.command("backup", join(world.directory, "copy"));
+  await world.execute("backup", join(world.directory, "copy"));
   await world.keepFiles("after the end");
   const elsewhere = world.written.filter(({ where }) => !where.startsWith("reachlog.key "));
   expect(elsewhere.length).toBe(world.written.length - 1);
@@ -201,12 +201,12 @@ test("malformed settings are reported without their values", async () => {
   const right = { ...world.env };
   for (const [name, value] of Object.entries(misformed(secret))) {
     setEnvironment(world, { ...right, [name]: value });
-    const { code, err } = await world.command("doctor", "--online");
+    const { code, err } = await world.execute("doctor", "--online");
     expect([name, code, err]).toEqual([name, 78, expect.stringContaining(name)]);
   }
   for (const name of ["TELEGRAM_BOT_TOKE", "WHATSAPP_TOKEN"]) {
     setEnvironment(world, { ...right, [name]: secret });
-    expect((await world.command("doctor")).out).toContain(`${name} is no setting`);
+    expect((await world.execute("doctor")).out).toContain(`${name} is no setting`);
   }
   expect(findSecrets([hunted("a setting", secret)], world.written)).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createCaller } from "../../sandbox/demo-history.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { startShop } from "../../sandbox/shop.ts";
-import { GROUPINGS } from "../../src/history/results.ts";
+import { GROUPINGS } from "../../src/history/results-figures.ts";
 import { X_PRICES } from "../../src/networks/x/x-api.ts";
 import { authorize, BEARER, openInstallation, until, TOKEN } from "../harness/process.ts";
 
@@ -11,7 +11,7 @@ const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 
 test("a person who clicks and buys is one PageView and one Purchase at Meta, and one conversion in Results", async () => {
   await using world = await openInstallation();
-  const service = await world.serve({ LINK_BASE: "https://go.example", REDIRECTS: "on", CLICK_PARAM: "rl_click" });
+  const service = await world.host({ LINK_BASE: "https://go.example", REDIRECTS: "on", CLICK_PARAM: "rl_click" });
   const { meta } = world.sandbox;
   await using shop = await startShop({ meta: () => meta, call: createCaller(service.url, TOKEN) });
   const added = await service.post("/api/links/add", { code: "shop", target: `${shop.url}/` }, BEARER);
@@ -50,7 +50,7 @@ test("a person who clicks and buys is one PageView and one Purchase at Meta, and
 
 test("a click of a browser that has been on a page with the pixel carries the pixel's cookie to Meta", async () => {
   await using world = await openInstallation();
-  const service = await world.serve({ LINK_BASE: "https://go.example", REDIRECTS: "on", CLICK_PARAM: "rl_click" });
+  const service = await world.host({ LINK_BASE: "https://go.example", REDIRECTS: "on", CLICK_PARAM: "rl_click" });
   const { meta } = world.sandbox;
   await using shop = await startShop({ meta: () => meta, call: createCaller(service.url, TOKEN) });
   await service.post("/api/links/add", { code: "shop", target: `${shop.url}/` }, BEARER);
@@ -114,7 +114,7 @@ test("the rows of every dimension sum to the books of Meta and of X", async () =
   await using world = await openInstallation();
   const csv = "username,basis\nada_ships,opt_in\ngrace_codes,opt_in\nlinus_t,opt_in\n";
   await world.command("recipients", "import", world.file("people.csv", csv));
-  const service = await world.serve();
+  const service = await world.host();
   await authorize(service, world.sandbox);
   const { meta, x } = world.sandbox;
   // Results count what runs cost; X also charges for the look-up of the account itself.

@@ -6,14 +6,14 @@ import {
   exported,
   openInstallation,
   until,
-  type Running,
+  type ListeningService,
   type Installation,
 } from "../harness/process.ts";
 
 /** Tests the success and the errors of every endpoint in the specification, with the real process over real HTTP. */
 describe("the specification's table", () => {
   let world: Installation;
-  let service: Running;
+  let service: ListeningService;
   const click = {
     event: "click",
     domain: "go.example",
@@ -29,7 +29,7 @@ describe("the specification's table", () => {
     world.sandbox.telegram.limit = 1_000;
     const csv = "username,name,basis\nada_builds,Ada,opt_in\nclosed_carl,Carl,opt_in\nben_noconsent,Ben,none\n";
     await world.command("recipients", "import", world.file("people.csv", csv));
-    service = await world.serve();
+    service = await world.host();
   });
   afterAll(() => world[Symbol.asyncDispose]());
 
@@ -388,7 +388,7 @@ describe("the specification's table", () => {
 });
 
 /** Requests the callback without one of its parameters, in a browser that began the authorization. */
-async function authorizeWithout(service: Running, parameter: string): Promise<Response> {
+async function authorizeWithout(service: ListeningService, parameter: string): Promise<Response> {
   const start = await service.get("/social/auth");
   const cookie = (start.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
   const state = new URL(start.headers.get("location") ?? "").searchParams.get("state") ?? "";

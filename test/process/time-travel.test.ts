@@ -17,7 +17,7 @@ test("commands on the log of a running service show recipients and quota as of a
     "import",
     world.file("people.csv", "username,name,basis\nada_builds,Ada,opt_in\nben_noconsent,Ben,none\n"),
   );
-  const service = await world.serve();
+  const service = await world.host();
   await authorize(service, world.sandbox);
   const key = { ...BEARER, "idempotency-key": "one" };
   const run = (await (await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" })).json()) as {

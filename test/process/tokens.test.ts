@@ -9,9 +9,8 @@ import {
   stop,
   TOKEN,
   until,
-  untilListening,
   type Installation,
-  type Running,
+  type ListeningService,
 } from "../harness/process.ts";
 
 let world: Installation;
@@ -22,7 +21,7 @@ afterEach(() => world[Symbol.asyncDispose]());
 
 const GUARDED = "/api/messaging";
 
-async function statusWith(service: Running, token: string): Promise<number> {
+async function statusWith(service: ListeningService, token: string): Promise<number> {
   const response = await service.post(GUARDED, { text: "hello" }, { authorization: `Bearer ${token}` });
   await response.body?.cancel();
   return response.status;
@@ -33,7 +32,7 @@ test("a caller's token is replaced under load without a refused request", async 
   const made = async (): Promise<{ id: string; token: string }> =>
     JSON.parse((await world.command("token", "new", "web", "--add", "--json")).out) as { id: string; token: string };
   const old = await made();
-  const service = await world.serve();
+  const service = await world.host();
   const statuses: number[] = [];
   let current = old.token;
   const over = new AbortController();
@@ -74,7 +73,7 @@ test("a caller's token is replaced under load without a refused request", async 
 });
 
 test("wrong tokens are recorded as one event without the tokens", async () => {
-  const service = await world.serve();
+  const service = await world.host();
   const guesses = Array.from({ length: 14 }, (_, index) => `guess-number-${index}-canary`);
   const statuses: number[] = [];
   for (const guess of guesses) statuses.push(await statusWith(service, guess));
@@ -105,28 +104,26 @@ test.each([
 ] as Record<string, string>[][] as [Record<string, string>, string][])(
   "with %j the service exits with the reason",
   async (more, why) => {
-    const child = world.start(["serve"], more);
-    const [err, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+    const { code, err } = await world.commandWith(more, "serve");
     expect([code, err]).toEqual([78, expect.stringContaining(why)]);
   },
 );
 
 test("with X_ACCOUNT only that account can be linked", async () => {
-  const service = await world.serve({ AUTH_POLICY: "strict", X_ACCOUNT: "acme_team" });
+  const service = await world.host({ AUTH_POLICY: "strict", X_ACCOUNT: "acme_team" });
   expect((await authorize(service, world.sandbox, "someone_else")).answer.status).toBe(403);
   expect((await authorize(service, world.sandbox, "acme_team")).answer.status).toBe(200);
 });
 
 test("a wrong or missing master key prevents the start and changes nothing", async () => {
-  const first = await world.serve();
+  const first = await world.host();
   await authorize(first, world.sandbox);
   await stop(first);
   const place = (name: string) => join(world.directory, `reachlog${name}`);
   const key = readFileSync(place(".key"), "utf8");
   const kept = [".vault.sqlite", ".keys.sqlite"].map((name) => readFileSync(place(name)));
   const refused = async (more: Record<string, string>, why: string): Promise<void> => {
-    const child = world.start(["serve"], more);
-    const [err, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+    const { code, err } = await world.commandWith(more, "serve");
     expect([code, err]).toEqual([78, expect.stringContaining(why)]);
     expect([".vault.sqlite", ".keys.sqlite"].map((name) => readFileSync(place(name)))).toEqual(kept);
   };
@@ -136,24 +133,24 @@ test("a wrong or missing master key prevents the start and changes nothing", asy
   rmSync(place(".key"));
   await refused({}, "reachlog.key is gone");
   writeFileSync(place(".key"), key, { mode: 0o600 });
-  const again = await world.serve();
+  const again = await world.host();
   expect(await (await again.get("/social/health")).json()).toMatchObject({ authorized: true });
   expect((await again.get("/social/me")).status).toBe(200);
 });
 
 test("the master key is rotated only while the service is stopped, and the grant still works", async () => {
-  const first = await world.serve();
+  const first = await world.host();
   await authorize(first, world.sandbox);
   const running = await world.command("key", "rotate");
   expect([running.code, running.err]).toEqual([75, expect.stringContaining("another service owns this log")]);
   await stop(first);
   expect((await world.command("key", "rotate")).code).toBe(0);
-  const again = await world.serve();
+  const again = await world.host();
   expect((await again.get("/social/me")).status).toBe(200);
   await stop(again);
   rmSync(join(world.directory, "reachlog.vault.sqlite"));
-  const lost = await untilListening(world.start(["serve"])).catch(String);
+  const lost = await world.host().catch(String);
   expect(lost).toContain("people who were suppressed and erased would not be recognised");
-  const accepted = await untilListening(world.start(["serve", "--accept-lost-keys"]));
+  const accepted = await world.host({}, ["--accept-lost-keys"]);
   expect((await accepted.get("/api/health")).status).toBe(200);
 });

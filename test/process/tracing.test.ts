@@ -16,7 +16,7 @@ const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 test("a click is one trace from its request to the append and each dispatch", async () => {
   await using collector = startCollector();
   await using world = await openInstallation();
-  const service = await world.serve({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  const service = await world.host({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   const caller = `00-${TRACE}-00f067aa0ba902b7-01`;
   const answer = await service.post("/api/tracking/event", CLICK, { traceparent: caller });
   const pending = async () => {
@@ -52,7 +52,7 @@ test("a click is one trace from its request to the append and each dispatch", as
 test("with a sampling share of zero only authenticated requests are traced", async () => {
   await using collector = startCollector();
   await using world = await openInstallation();
-  const service = await world.serve({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: "0" });
+  const service = await world.host({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: "0" });
   const traced = (traceId: string) => ({ traceparent: `00-${traceId}-00f067aa0ba902b7-01` });
   const [known, stranger, wrong] = ["1", "2", "3"].map((digit) => digit.repeat(32)) as [string, string, string];
   const path = "/api/tracking/event";
@@ -72,7 +72,7 @@ test("with a sampling share of zero only authenticated requests are traced", asy
 
 test("without a collector the caller's traceparent is returned unchanged", async () => {
   await using world = await openInstallation();
-  const service = await world.serve();
+  const service = await world.host();
   const caller = `00-${TRACE}-00f067aa0ba902b7-01`;
   const answer = await service.post("/api/tracking/event", CLICK, { traceparent: caller });
   expect(answer.headers.get("traceparent")).toBe(caller);
@@ -99,7 +99,7 @@ test("a failing collector and its recovery are logged once each, and doctor --on
   });
   // The exporter appends the path of traces itself.
   world.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = `${collector.url.origin}/v1/traces`;
-  const service = await world.serve();
+  const service = await world.host();
   const exportTwice = async (): Promise<void> => {
     asked = 0;
     await until(

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { findFreePort } from "../../src/platform/free-port.ts";
-import { BEARER, exported, kill, openInstallation, stop, until, type Running } from "../harness/process.ts";
+import { BEARER, exported, kill, openInstallation, stop, until, type ListeningService } from "../harness/process.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const SECRET = `whsec_${Buffer.from("a secret of exactly 32 bytes: 42").toString("base64")}`;
@@ -77,7 +77,7 @@ const clickOf = (short_code: string) => {
   return { event: "click", domain: "go.example", short_code, original_url: "https://shop.example/" };
 };
 
-async function clicks(service: Running, rounds: number): Promise<void> {
+async function clicks(service: ListeningService, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     for (const code of ["a", "b", "c"]) {
       expect((await service.post("/api/tracking/event", clickOf(code))).status).toBe(202);
@@ -92,7 +92,7 @@ interface Health {
     { configured: boolean; pending: number; circuit: string; suspended: object | null }
   >;
 }
-const healthOf = async (service: Running): Promise<Health> =>
+const healthOf = async (service: ListeningService): Promise<Health> =>
   (await (await service.get("/api/health")).json()) as Health;
 
 test("a receiver gets each event in order per stream, despite failures and a killed service", async () => {
@@ -220,7 +220,7 @@ test("the documented receiver accepts events and a channel test", async () => {
     // Without the setting the log records once that the webhook has ended.
     Object.assign(world.env, { WEBHOOK_URL: "", WEBHOOK_SECRET: "", WEBHOOK_EVENTS: "" });
     for (let start = 0; start < 2; start++) {
-      const without = await world.serve();
+      const without = await world.host();
       await clicks(without, 1);
       expect(await healthOf(without)).toMatchObject({ channels: { webhook: { configured: false, pending: 0 } } });
       expect(await stop(without)).toBe(0);

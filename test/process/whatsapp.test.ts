@@ -8,7 +8,7 @@ test("a text that WhatsApp accepts and loses becomes an event, and one that it d
   await using world = await openInstallation();
   const { whatsapp } = world.sandbox;
   whatsapp.freeTexts = 1;
-  const service = await world.serve({
+  const service = await world.host({
     ...settingsOf(world.sandbox, { messaging: "whatsapp" }),
     WHATSAPP_APP_SECRET: whatsapp.appSecret,
     WHATSAPP_VERIFY_TOKEN: whatsapp.verifyToken,

@@ -2,18 +2,19 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
-import { stats } from "../../projections/stats.ts";
+import { noMessages, stats } from "../../projections/stats.ts";
 import { timeline } from "../../projections/messages-by-quarter-hour.ts";
 import { histories } from "./history.ts";
 
 test("the counts of all quarters add up to the all-time counts", () => {
   fc.assert(
     fc.property(histories(), ({ events }) => {
-      const sums = { sent: 0, skipped: 0, failed: 0 };
+      const sums = noMessages();
       for (const counts of fold(timeline, timeline.initial(), events).quarters.values()) {
         sums.sent += counts.sent;
         sums.skipped += counts.skipped;
         sums.failed += counts.failed;
+        sums.contacted += counts.contacted;
       }
       expect(sums).toEqual(fold(stats, stats.initial(), events));
     }),
@@ -32,7 +33,7 @@ test("each message counts in the quarter of an hour of its outcome", () => {
   ]);
   const start = Date.parse("2026-11-20T10:00:00.000Z");
   expect([...state.quarters]).toEqual([
-    [start, { sent: 1, skipped: 0, failed: 0 }],
-    [start + 15 * 60_000, { sent: 2, skipped: 0, failed: 0 }],
+    [start, { ...noMessages(), sent: 1 }],
+    [start + 15 * 60_000, { ...noMessages(), sent: 2 }],
   ]);
 });

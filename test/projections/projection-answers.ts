@@ -25,9 +25,10 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
   const states = PROJECTION_NAMES.filter((name) => (name as string) !== NEW).map((name) => {
     const projection = projectionOf(name);
     const folded = fold(projection, projection.initial(), events);
-    // The costs of signals by day are a new member of the runs.
+    // The costs of signals by day are a new member of the runs, and `contacted` of the counts of messages.
     const known = name === "runs" ? { ...(folded as object), signals: undefined } : folded;
-    const state = encodeState(name === "results" ? toFormerResults(folded as Results) : known);
+    const encoded = encodeState(name === "results" ? toFormerResults(folded as Results) : known);
+    const state = name === "stats" || name === "timeline" ? encoded.replaceAll(/,"contacted":\d+/g, "") : encoded;
     // Each message is now of a campaign, which these logs do not name.
     return [`state ${name}`, withoutOwnLinks(state.replaceAll('"campaign":"default",', ""))] as const;
   });

@@ -15,6 +15,7 @@ test("the counts equal the number of events over all runs", () => {
         sent: count("DirectMessageSent"),
         skipped: count("DirectMessageSkipped"),
         failed: count("DirectMessageFailed"),
+        contacted: events.filter(({ data }) => "reason" in data && data.reason === "already_contacted").length,
       });
     }),
     { numRuns: countCases(1_000) },
@@ -28,5 +29,5 @@ test("dry runs and messages in doubt do not count", () => {
     { type: "DryRunFinished", data: { run_id: "r", reason: "completed", would_send: 5, would_skip: 3 } },
     { type: "DirectMessageInDoubt", data: { attempt_id: "a", run_id: "r2", recipient, detail: "" } },
   ]);
-  expect(state).toEqual({ sent: 0, skipped: 0, failed: 0 });
+  expect(state).toEqual({ sent: 0, skipped: 0, failed: 0, contacted: 0 });
 });

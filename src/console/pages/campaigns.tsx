@@ -124,7 +124,7 @@ async function renderCampaign(view: CampaignView) {
             )}
           </Section>
           <Runs view={view} found={found} />
-          <Results row={found.results} verdict={found.verdict} />
+          <Results figures={found.results} verdict={found.verdicts[0]} />
         </div>
         <div class="stack">
           <Facts campaign={campaign} />
@@ -200,24 +200,30 @@ function Runs({ view, found: { runs, runCount } }: { readonly view: View<"runs">
   );
 }
 
-function Results({ row, verdict }: { readonly row: Found["results"]; readonly verdict: Found["verdict"] }): VNode {
+interface ResultsProps {
+  readonly figures: Found["results"];
+  readonly verdict: Found["verdicts"][number] | undefined;
+}
+
+function Results({ figures, verdict }: ResultsProps): VNode {
   return (
     <Section id="results" title="Results">
-      {row === undefined ? (
+      {figures === undefined ? (
         <p class="empty">It sent no message yet.</p>
       ) : (
         <NamedValues
           of={[
-            ["sent", grouped(row.sent)],
-            ["failed, in doubt", `${grouped(row.failed)}, ${grouped(row.in_doubt)}`],
+            ["sent", grouped(figures.sent)],
+            ["failed, in doubt", `${grouped(figures.failed)}, ${grouped(figures.in_doubt)}`],
             [
               "replied",
-              grouped(row.replied) + (row.reply_rate === null ? "" : ` (${formatPercent(row.reply_rate.rate)})`),
+              grouped(figures.replied) +
+                (figures.reply_rate === null ? "" : ` (${formatPercent(figures.reply_rate.rate)})`),
             ],
-            ["opted out", grouped(row.opted_out)],
+            ["opted out", grouped(figures.opted_out)],
             [
               "clicks by people",
-              row.clicks === null ? "not told apart from those of others" : grouped(row.clicks.total),
+              figures.clicks === null ? "not told apart from those of others" : grouped(figures.clicks.total),
             ],
           ]}
         />

@@ -10,12 +10,12 @@ import {
 } from "../../delivery/backlog.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { addressWith, eventHref, linkHref } from "../hrefs.ts";
-import { ChannelTile } from "../parts/channel-status.tsx";
+import { ChannelTile, hindranceToDeliver } from "../parts/channel-status.tsx";
 import { DecideLetters, Reason } from "../parts/dead-letter-actions.tsx";
 import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { MINUTE } from "../parts/attention.tsx";
 import { EventSentence } from "../parts/events.tsx";
-import { ActionForm } from "../parts/action-form.tsx";
+import { ActionForm, Hindered } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { consolePage, readChoice, readText, type View } from "../page-context.ts";
 import { A, HiddenFields, PageForm } from "../parts/link.tsx";
@@ -108,7 +108,8 @@ const CAUSES: Readonly<Record<string, string>> = {
  */
 function Cause({ view, group }: GroupProps): VNode {
   const { backlog, error, count, doubles, from, to, detail } = group;
-  const { name, title, suspended, whySuspended } = backlog;
+  const { name, title } = backlog;
+  const hindrance = hindranceToDeliver(view, backlog);
   const risk =
     doubles === 0
       ? "None arrived, so retrying cannot create duplicates."
@@ -126,7 +127,7 @@ function Cause({ view, group }: GroupProps): VNode {
           {CAUSES[error] ?? error} from {title} <span class="badge">{grouped(count)}</span>
         </h3>
         <p>
-          <bdi>{detail}</bdi>. {suspended === null ? risk : `${whySuspended}.`}
+          <bdi>{detail}</bdi>. {hindrance === undefined ? risk : <Hindered hindrance={hindrance} />}
         </p>
         <p class="quiet">
           <Time at={from} />
@@ -141,8 +142,8 @@ function Cause({ view, group }: GroupProps): VNode {
           <button name="act" value="discard" class="button dangerous">
             Discard…
           </button>
-          {suspended === null ? (
-            <button name="act" value="retry" class="primary">
+          {backlog.suspended === null ? (
+            <button name="act" value="retry" class="primary" disabled={hindrance !== undefined}>
               Retry…
             </button>
           ) : null}
@@ -169,11 +170,12 @@ function Cause({ view, group }: GroupProps): VNode {
 
 /** Shows the dispatches of one channel that are in doubt, with three answers for each and one reason for all. */
 function Doubts({ view, group }: GroupProps): VNode {
-  const { name, title, suspended, whyDouble } = group.backlog;
+  const { name, title, whyDouble } = group.backlog;
+  const hindrance = hindranceToDeliver(view, group.backlog);
   const answers = [
     ["arrived", "It arrived"],
     ["leave", "Leave it"],
-    ...(suspended === null ? [["again", "Send again"] as const] : []),
+    ["again", "Send again"],
   ] as const;
   const rows = group.dispatches.map((one) => (
     <Dispatch view={view} one={one}>
@@ -182,7 +184,12 @@ function Doubts({ view, group }: GroupProps): VNode {
           <legend class="unseen">Your decision on event {grouped(one.source.position)}</legend>
           {answers.map(([value, label]) => (
             <label>
-              <input type="radio" name={`row-${one.source.position}`} value={value} />
+              <input
+                type="radio"
+                name={`row-${one.source.position}`}
+                value={value}
+                disabled={value === "again" && hindrance !== undefined}
+              />
               {label}
             </label>
           ))}
@@ -196,7 +203,9 @@ function Doubts({ view, group }: GroupProps): VNode {
         <h3>
           {title} <span class="badge">{grouped(group.count)}</span>
         </h3>
-        <p>Sending again can create duplicates: {whyDouble}.</p>
+        <p>
+          Sending again can create duplicates: {whyDouble}. <Hindered hindrance={hindrance} />
+        </p>
       </div>
       {view.formToken === undefined ? (
         <ul class="letter-rows">{rows}</ul>

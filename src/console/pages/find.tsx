@@ -7,6 +7,7 @@ import { campaignHref, eventHref, hrefForLink, recipientHref, runHref } from "..
 import { ConsoleDocument } from "../document.tsx";
 import { toSpaces } from "../parts/action-form.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
+import { suppressHref } from "../parts/recipient-actions.tsx";
 import { formatContactName } from "./people.tsx";
 import { consolePage, type DisclosingPage, type OtherPage, readText, type View } from "../page-context.ts";
 import { A } from "../parts/link.tsx";
@@ -44,7 +45,7 @@ async function renderFind(view: Searched): Promise<DisclosingPage | OtherPage> {
       <h1>{wanted === undefined ? "Find" : `“${wanted}”`}</h1>
       <div id="found" class="stack">
         {groups.map((group) => (
-          <Group view={view} group={group} part={found.part} />
+          <Group view={view} group={group} part={found.part} exact={found.exact} />
         ))}
       </div>
       {wanted === undefined || groups.length > 0 ? null : (
@@ -77,9 +78,11 @@ interface GroupProps {
   readonly view: View<"runs">;
   readonly group: SearchGroup;
   readonly part: string;
+  /** Results whose whole name the text is. */
+  readonly exact: readonly SearchResult[];
 }
 
-function Group({ view, group: { kind, total, results }, part }: GroupProps): VNode {
+function Group({ view, group: { kind, total, results }, part, exact }: GroupProps): VNode {
   const [heading, icon] = KINDS[kind];
   const count = results.length === total ? "" : `${results.length} of ${grouped(total)}`;
   const id = `found-${kind}`;
@@ -108,11 +111,31 @@ function Group({ view, group: { kind, total, results }, part }: GroupProps): VNo
                 </span>
                 {result.kind === "recipient" ? <small>{toStatus(result.recipient.status)}</small> : null}
               </A>
+              {exact.includes(result) ? <SuppressLink view={view} result={result} /> : null}
             </li>
           );
         })}
       </ul>
     </section>
+  );
+}
+
+/** Link to the question whether to suppress the recipient that the text names. Renders nothing for other results. */
+function SuppressLink({ view, result }: { readonly view: View; readonly result: SearchResult }): VNode | null {
+  if (result.kind !== "recipient" || result.recipient.status === "suppressed") return null;
+  const href = suppressHref(result.recipient);
+  if (href === undefined || view.formToken === undefined) return null;
+  const { name: _, ...names } = result.recipient;
+  return (
+    <A class="option" href={href}>
+      <Icon name="ban" />
+      <span>
+        <b>
+          Suppress <bdi>{formatContactName(names)}</bdi>…
+        </b>
+        <small>No run ever writes to them again</small>
+      </span>
+    </A>
   );
 }
 

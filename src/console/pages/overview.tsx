@@ -14,7 +14,7 @@ import { ChannelLine } from "../parts/channel-status.tsx";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { Figure } from "./results.tsx";
 import { NewsDays } from "../parts/news.tsx";
-import { runCard } from "../parts/run-card.tsx";
+import { runCard, saySkipped } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { formatTime, readTimes, Time, toIso } from "../parts/time.tsx";
 import { consolePage, useView, type View } from "../page-context.ts";
@@ -28,13 +28,17 @@ const ATTENTION_SHOWN = 5;
 
 /** Page Overview: today's run, what needs attention, and the newest events. */
 const READS = [
-  ...(["account", "deliveries", "news", "quota", "results"] as const),
+  ...(["account", "deliveries", "news", "quota"] as const),
   ...(["run", "runs", "stats", "suspected", "timeline"] as const),
 ];
 
-export const overviewPage = consolePage({ reads: READS, render: renderOverview });
+export const overviewPage = consolePage({
+  // If today's results hold the page's moment, only the messages of its last days are rewound.
+  reads: ({ hasNow }) => (hasNow("results") ? READS : [...READS, "results"]),
+  render: renderOverview,
+});
 
-async function renderOverview(view: View<(typeof READS)[number]>): Promise<VNode> {
+async function renderOverview(view: View<(typeof READS)[number] | "results">): Promise<VNode> {
   const run = await runCard(view);
   const totals = await readTotals(view);
   const open = await readOpenItems(view, view.settings, view.live);
@@ -194,13 +198,13 @@ async function renderQuota(view: View<"quota">): Promise<VNode> {
  * days.
  */
 function Totals({ totals }: { readonly totals: Awaited<ReturnType<typeof readTotals>> }): VNode {
-  const { sent, skipped, failed, inDoubt, recent } = totals;
+  const { sent, skipped, contacted, failed, inDoubt, recent } = totals;
   const { figures, previous } = recent;
   const { replied, tracked, reply_rate, click_rate } = figures;
   return (
     <dl class="card figures" aria-label="All messages">
       <Figure title="Sent" href="/activity?type=DirectMessageSent" value={grouped(sent)}>
-        <A href="/activity?type=DirectMessageSkipped">{grouped(skipped)} skipped</A>,{" "}
+        <A href="/activity?type=DirectMessageSkipped">{saySkipped(skipped, contacted)}</A>,{" "}
         <A href="/activity?type=DirectMessageFailed">{grouped(failed)} failed</A>,{" "}
         <A href="/people?status=in_doubt">{grouped(inDoubt)} in doubt</A>
       </Figure>

@@ -32,6 +32,7 @@ import {
   ListPages,
   type NamedValue,
   NamedValues,
+  numbers,
   Table,
 } from "../parts/table.tsx";
 import { Time, toIso } from "../parts/time.tsx";
@@ -48,13 +49,15 @@ export const runsPage = consolePage({ reads: ["account", "run", "runs"], render:
 async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode> {
   const sort = readSort(view, RUN_COLUMNS, { by: "run", order: "descending" });
   const { runs, next, count, dry, kept } = await readRunList(view, readListPage(view, sort, RUNS_SHOWN));
+  const hasContacted = runs.some(({ contacted }) => contacted > 0);
   const head = createSortedHeads(view, "/runs", sort);
   const columns = [
     head("run", "run", "descending"),
     "started",
     head("message", "message", "ascending", "breakable"),
-    ...breakable("by"),
+    "by",
     ...(["sent", "skipped", "failed"] as const).map((name) => head(name, name, "descending", "number")),
+    ...(hasContacted ? numbers("contacted earlier") : []),
     { head: "took", kind: "number" } as const,
     { head: "cost", kind: "number" } as const,
     { head: "ended", kind: "state" } as const,
@@ -70,7 +73,7 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
       <Table
         label="Runs"
         columns={columns}
-        rows={runs.map(toCells)}
+        rows={runs.map((run) => toCells(run, hasContacted))}
         empty="There was no run yet. A dry run shows the recipients of the first one."
         isTall
       />
@@ -82,7 +85,8 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
 
 type Run = Awaited<ReturnType<typeof readRunList>>["runs"][number];
 
-function toCells({ runId, number, started_at, caller, template, sent, skipped, failed, end }: Run): readonly Cell[] {
+function toCells(run: Run, hasContacted: boolean): readonly Cell[] {
+  const { runId, number, started_at, caller, template, sent, skipped, contacted, failed, end } = run;
   const usd = end?.usd ?? null;
   return [
     <A href={number === null ? dryRunHref(runId) : runHref(runId)}>
@@ -94,6 +98,7 @@ function toCells({ runId, number, started_at, caller, template, sent, skipped, f
     sent,
     skipped,
     failed,
+    ...(hasContacted ? [contacted === 0 ? null : contacted] : []),
     end && formatDuration(toSeconds(started_at, end.at)),
     usd === null ? null : formatUsd(usd),
     number === null && end !== null ? (

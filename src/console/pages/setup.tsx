@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { ActionForm } from "../parts/action-form.tsx";
+import { ActionForm, Hindered } from "../parts/action-form.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { Table } from "../parts/table.tsx";
@@ -19,6 +19,7 @@ async function renderSetup(
   view: View<"account" | "backups" | "contacts" | "deliveries" | "signals" | "tokens">,
 ): Promise<VNode> {
   const steps = setupSteps(view);
+  const isUntestable = view.settings.configured.length === 0;
   const finished = steps.filter(({ status }) => status === "done");
   return (
     <ConsoleDocument title="Setup" path="/setup" view={view}>
@@ -46,7 +47,8 @@ async function renderSetup(
       <Section id="test" title="Test the channels">
         <p>Sends a test message to each configured channel, and says what its network answered.</p>
         <ActionForm back="/setup" action="/console/channels/test">
-          <button>Test channels</button>
+          <button disabled={isUntestable}>Test channels</button>
+          <Hindered hindrance={isUntestable ? { why: "No channel is configured" } : undefined} />
         </ActionForm>
       </Section>
     </ConsoleDocument>

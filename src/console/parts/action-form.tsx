@@ -10,8 +10,9 @@ import {
 } from "preact";
 import { useContext } from "preact/hooks";
 import { addressWith } from "../hrefs.ts";
-import { useView } from "../page-context.ts";
-import { HiddenFields } from "./link.tsx";
+import { useView, type NextStep } from "../page-context.ts";
+import { A, HiddenFields } from "./link.tsx";
+import { Time } from "./time.tsx";
 
 interface ActionFormProps {
   /** Page to which the browser returns after the action. */
@@ -36,6 +37,27 @@ export function ActionForm({ back, action, fields, sendsFile = false, children }
   );
 }
 
+/** Why an action would be refused now. */
+export interface Hindrance {
+  readonly why: string;
+  /** Time from which the action is possible by itself, ISO 8601. Undefined if it is not known. */
+  readonly until?: string | undefined;
+  /** Link to what makes the action possible. */
+  readonly nextStep?: NextStep;
+}
+
+/** Says why the button before it is disabled. Renders nothing if it is not. */
+export function Hindered({ hindrance }: { readonly hindrance: Hindrance | undefined }): VNode | null {
+  if (hindrance === undefined) return null;
+  const { why, until, nextStep } = hindrance;
+  return (
+    <small class="quiet">
+      {why}
+      <Time before=" until " at={until} />.{nextStep && <> {<A href={nextStep.href}>{nextStep.label}</A>}</>}
+    </small>
+  );
+}
+
 interface ConfirmedActionProps extends ActionFormProps {
   /** Text of the button that opens the confirmation. */
   readonly label: string;
@@ -45,6 +67,8 @@ interface ConfirmedActionProps extends ActionFormProps {
   readonly says: ComponentChildren;
   /** True if the action deletes data that cannot be restored. */
   readonly isDangerous?: boolean;
+  /** True if the action would be refused now. */
+  readonly isDisabled?: boolean;
 }
 
 /** The confirmation that is rendered as a page of its own, for a browser without script. */
@@ -58,20 +82,30 @@ export interface AskedConfirmation {
 /** Context with the confirmation to look for in a page. Undefined if the page is rendered normally. */
 export const Asked = createContext<AskedConfirmation | undefined>(undefined);
 
+/** Returns the id of an action's confirmation, by which the parameter `confirm` of a page's address names it. */
+export function confirmationId(action: ActionFormProps["action"], fields: ActionFormProps["fields"]): string {
+  const hash = createHash("sha256").update(JSON.stringify([action, fields]));
+  return `confirm-${hash.digest("hex").slice(0, 12)}`;
+}
+
 /** An action that asks once before it is performed: in a dialog or, without script, on a page with the same form. */
 export function ConfirmedAction(props: ConfirmedActionProps): VNode | null {
-  const { label, isDangerous = false, children, action, fields } = props;
+  const { label, isDangerous = false, isDisabled = false, children, action, fields } = props;
   const view = useView();
   const asked = useContext(Asked);
   if (view.formToken === undefined) return null;
-  const id = `confirm-${createHash("sha256")
-    .update(JSON.stringify([action, fields]))
-    .digest("hex")
-    .slice(0, 12)}`;
+  const id = confirmationId(action, fields);
   const isPrimary = toChildArray(children).some((child) => isButton(child) && child.props.class === "primary");
+  const look = `button${isPrimary ? " primary" : ""}${isDangerous ? " dangerous" : ""}`;
+  if (isDisabled) {
+    return (
+      <button class={look} type="button" disabled>
+        {label}
+      </button>
+    );
+  }
   const href = view.isAnswer === true ? `#${id}` : addressWith("", view.query, { confirm: id });
   if (asked?.id === id) asked.found = { title: label, content: <Confirmation {...props} Heading="h1" /> };
-  const look = `button${isPrimary ? " primary" : ""}${isDangerous ? " dangerous" : ""}`;
   return (
     <>
       <a class={look} href={href} data-dialog={id} aria-haspopup="dialog">

@@ -3,13 +3,14 @@ import type { ComponentChildren, VNode } from "preact";
 import type { readAttention } from "../../outreach/attention/read-attention.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import type { View } from "../page-context.ts";
-import { ActionForm, ConfirmedAction } from "./action-form.tsx";
+import { ConfirmedAction } from "./action-form.tsx";
 import { Resume } from "./channel-status.tsx";
 import { Reason, RetryLetters } from "./dead-letter-actions.tsx";
 import { By, Words } from "./events.tsx";
-import { Badge, Icon } from "./icon.tsx";
+import { Badge } from "./icon.tsx";
 import { A } from "./link.tsx";
 import { SEVERITY } from "./news.tsx";
+import { LookUp } from "./run-card.tsx";
 import { Time } from "./time.tsx";
 
 type Attention = Awaited<ReturnType<typeof readAttention>>;
@@ -101,14 +102,7 @@ function Acts({ view, back, act }: { view: View<"runs">; back: string; act: Item
       return (
         <>
           <Answers {...{ back, about, fields, count: act.count }} action="/console/outreach/settle" />
-          {act.canLookUp ? (
-            <ActionForm back={back} action="/console/outreach/lookup">
-              <button class="primary">
-                <Icon name="search" />
-                Look {act.count === 1 ? "it" : "them"} up
-              </button>
-            </ActionForm>
-          ) : null}
+          {act.canLookUp ? <LookUp back={back} label={`Look ${act.count === 1 ? "it" : "them"} up`} isPrimary /> : null}
         </>
       );
     }

@@ -2,7 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { ChannelBacklog, readChannels } from "../../delivery/backlog.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
-import { ActionForm } from "./action-form.tsx";
+import { ActionForm, type Hindrance } from "./action-form.tsx";
 import { Badge, type BadgeState } from "./icon.tsx";
 import { A } from "./link.tsx";
 import { Time } from "./time.tsx";
@@ -78,6 +78,13 @@ function sayDrain({ lag, drainedIn }: Channel): string {
   if (lag.drained_in_seconds !== null) return `, all sent in about ${drainedIn}`;
   if (lag.suspended !== null) return " until you resume it";
   return lag.settled_per_minute === 0 ? "; none was sent in the last minutes" : "; more arrive than are sent";
+}
+
+/** Returns why nothing can be sent to the channel now. Undefined if it can. */
+export function hindranceToDeliver({ settings }: View, backlog: ChannelBacklog): Hindrance | undefined {
+  if (backlog.suspended !== null) return { why: backlog.whySuspended };
+  if (settings.configured.includes(backlog.name)) return undefined;
+  return { why: `${backlog.title} is not configured`, nextStep: { href: "/setup", label: "What to set up" } };
 }
 
 /** Button that resumes a suspended channel. */

@@ -3,7 +3,8 @@ import type { VNode } from "preact";
 import { listRetries, type CountedLetters } from "../../delivery/backlog.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { useView } from "../page-context.ts";
-import { ActionForm, Answer, ConfirmedAction, Field } from "./action-form.tsx";
+import { ActionForm, Answer, ConfirmedAction, Field, Hindered } from "./action-form.tsx";
+import { hindranceToDeliver } from "./channel-status.tsx";
 
 /** Dead letters of one channel for which an action is offered, and the form fields that select them. */
 interface LettersProps extends CountedLetters {
@@ -16,15 +17,20 @@ const DISCARD = "/console/deliveries/discard";
 /** Button for the recommended retry, with a dialog that says if it may create duplicates. */
 export function RetryLetters({ back, ...letters }: LettersProps): VNode | null {
   const [way] = listRetries(letters);
+  const hindrance = hindranceToDeliver(useView(), letters.backlog);
   if (way === undefined) return null;
   return (
-    <ConfirmedAction
-      {...{ back, action: RETRY, fields: way.fields, says: way.says }}
-      label={`${way.label}…`}
-      question={`Retry ${countInWords(letters.count, "dispatch", "dispatches")} to ${letters.backlog.title}?`}
-    >
-      <button class="primary">{way.label}</button>
-    </ConfirmedAction>
+    <>
+      <ConfirmedAction
+        {...{ back, action: RETRY, fields: way.fields, says: way.says }}
+        label={`${way.label}…`}
+        question={`Retry ${countInWords(letters.count, "dispatch", "dispatches")} to ${letters.backlog.title}?`}
+        isDisabled={hindrance !== undefined}
+      >
+        <button class="primary">{way.label}</button>
+      </ConfirmedAction>
+      <Hindered hindrance={hindrance} />
+    </>
   );
 }
 
@@ -48,11 +54,12 @@ export function DecideLetters(props: LettersProps & { readonly act: "retry" | "d
       </>
     );
   }
-  const ways = listRetries(letters);
-  if (ways.length === 0) return <p>{backlog.whySuspended}.</p>;
+  const hindrance = hindranceToDeliver(useView(), backlog);
+  if (backlog.suspended !== null) return <p>{backlog.whySuspended}.</p>;
+  if (hindrance !== undefined) return <Hindered hindrance={hindrance} />;
   return (
     <>
-      {ways.map(({ label, says, fields: given }, at) => (
+      {listRetries(letters).map(({ label, says, fields: given }, at) => (
         <>
           <p>{says}</p>
           <ActionForm back={back} action={RETRY} fields={given}>

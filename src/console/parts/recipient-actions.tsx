@@ -3,8 +3,19 @@ import type { ComponentChildren, ComponentProps, VNode } from "preact";
 import { listChoices } from "../../platform/operation.ts";
 import { BASES, type ShownContact } from "../../recipients/list-recipients.ts";
 import { forgetRecipient, recordRecipientConsent } from "../../recipients/recipients.operations.ts";
-import { ConfirmedAction, Field, Select } from "./action-form.tsx";
+import { recipientHref, type RecipientNames } from "../hrefs.ts";
+import { ConfirmedAction, confirmationId, Field, Hindered, Select } from "./action-form.tsx";
+import { hindranceToSend } from "./run-card.tsx";
 import { useView } from "../page-context.ts";
+
+const SUPPRESS = "/console/recipients/suppress";
+
+/** Returns the address that asks whether to suppress the recipient. Undefined for one who has no page. */
+export function suppressHref(recipient: RecipientNames): string | undefined {
+  const { id, username } = recipient;
+  const href = recipientHref(recipient);
+  return href && `${href}?confirm=${confirmationId(SUPPRESS, { recipient: id ?? `@${username}` })}`;
+}
 
 interface RecipientActionsProps {
   readonly contact: ShownContact;
@@ -19,9 +30,11 @@ interface RecipientActionsProps {
 export function RecipientActions({ contact, back }: RecipientActionsProps): VNode | null {
   const { id, username, status, isSuppressed, isHeld, retries } = contact;
   const name = username === undefined ? id : `@${username}`;
-  if (name === undefined || useView().formToken === undefined) return null;
+  const view = useView();
+  if (name === undefined || view.formToken === undefined) return null;
   const label = <bdi>{name}</bdi>;
   const form = { back, name: label, fields: { recipient: id ?? name } };
+  const hindrance = status === "open" ? hindranceToSend(view) : undefined;
   return (
     <section class="actions" aria-label="What can be done">
       {status !== "open" ? null : (
@@ -30,6 +43,7 @@ export function RecipientActions({ contact, back }: RecipientActionsProps): VNod
           label="Write now"
           verb="Write to"
           isPrimary
+          isDisabled={hindrance !== undefined}
           action="/console/run/recipient"
           says={
             <>
@@ -44,7 +58,7 @@ export function RecipientActions({ contact, back }: RecipientActionsProps): VNod
           {...form}
           label="Suppress"
           isDangerous
-          action="/console/recipients/suppress"
+          action={SUPPRESS}
           says={<>{label} never gets a message again, even after another import. This cannot be undone.</>}
         />
       )}
@@ -77,6 +91,7 @@ export function RecipientActions({ contact, back }: RecipientActionsProps): VNod
         {isSuppressed ? null : "Suppress: no message again, their data stays. "}
         Forget: no message again, and their data is erased.
       </p>
+      <Hindered hindrance={hindrance} />
     </section>
   );
 }

@@ -3,13 +3,13 @@ import type { VNode } from "preact";
 import { ENDS, READ_USD } from "../../history/run-events.ts";
 import { formatCaller } from "../../history/event-sentences.ts";
 import { listOpenCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
-import { readDryRunCost, readRunStatus, type ShownDryRun } from "../../outreach/run-status.ts";
+import { readDryRunCost, readRunRefusal, readRunStatus, type ShownDryRun } from "../../outreach/run-status.ts";
 import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
 import { Section } from "../document.tsx";
 import { useView, type View } from "../page-context.ts";
-import { ActionForm, ConfirmedAction, Field, Select } from "./action-form.tsx";
-import { dryRunHref } from "../hrefs.ts";
+import { ActionForm, ConfirmedAction, Field, Hindered, Select, type Hindrance } from "./action-form.tsx";
+import { dryRunHref, runHref } from "../hrefs.ts";
 import { RunLink } from "./events.tsx";
 import { Icon } from "./icon.tsx";
 import { Time } from "./time.tsx";
@@ -29,11 +29,7 @@ export async function runCard(view: View<"account" | "quota" | "run" | "runs">):
   return (
     <Section id="run" class="card" title={title}>
       {current === undefined ? <LastRun view={view} last={last} /> : <Progress view={view} run={current} />}
-      {!authorized || user === null ? (
-        <p>
-          <A href="/social/auth">Authorize an X account</A>
-        </p>
-      ) : (
+      {!authorized || user === null ? null : (
         <p>
           Sends as <bdi>@{user.username}</bdi>.
         </p>
@@ -95,12 +91,53 @@ function Progress({ view, run }: RunProps): VNode {
           <p>
             It was asked to stop <Time at={stopRequestedAt} />, and ends once what is in flight is settled.
           </p>
-          <ActionForm back="/" action="/console/outreach/lookup">
-            <button>Close it if its process died</button>
-          </ActionForm>
+          <LookUp back="/" label="Close it if its process died" />
         </>
       )}
     </>
+  );
+}
+
+/** Returns why nothing can be asked at X now. Undefined if it can. */
+export function hindranceAtX({ settings, stateNow }: View): Hindrance | undefined {
+  const { user, authorized } = stateNow("account");
+  if (authorized) return undefined;
+  if (!settings.parts.x.isConfigured) return { why: "The X app is not configured", nextStep: SET_UP };
+  const label = user === null ? "Authorize an X account" : "Authorize again";
+  const why = user === null ? "No X account is authorized" : "X no longer accepts our authorization";
+  return { why, nextStep: { href: "/social/auth", label } };
+}
+
+const SET_UP = { href: "/setup", label: "What to set up" } as const;
+
+/** Returns why neither a run nor a dry run may start now. Undefined if one may, or while a run is in progress. */
+function hindranceToRun(view: View): Hindrance | undefined {
+  const hasMessage = view.settings.template !== undefined || listOpenCampaigns(view.stateNow("campaigns")).length > 1;
+  return hindranceAtX(view) ?? (hasMessage ? undefined : { why: "No message is configured", nextStep: SET_UP });
+}
+
+/** Returns why a run would be refused now. Undefined if it may start, or while a run is in progress. */
+export function hindranceToSend(view: View): Hindrance | undefined {
+  return hindranceToRun(view) ?? readRunRefusal(view, view.settings);
+}
+
+interface LookUpProps {
+  readonly back: string;
+  readonly label: string;
+  readonly isPrimary?: boolean;
+}
+
+/** Form that has X asked about the messages in doubt, which also closes a run whose process died. */
+export function LookUp({ back, label, isPrimary = false }: LookUpProps): VNode {
+  const hindrance = hindranceAtX(useView());
+  return (
+    <ActionForm back={back} action="/console/outreach/lookup">
+      <button class={isPrimary ? "primary" : undefined} disabled={hindrance !== undefined}>
+        <Icon name="search" />
+        {label}
+      </button>
+      <Hindered hindrance={hindrance} />
+    </ActionForm>
   );
 }
 
@@ -165,10 +202,12 @@ export function StartRun({ view, dry }: StartRunProps): VNode | null {
   const { limit, ...others } = limits;
   const most = Math.min(sends, limit ?? sends);
   const parts = variants.map(({ variant, count }) => `${grouped(count)} of variant ${variant}`);
-  return (
+  const hindrance = hindranceToSend(view);
+  const start = (
     <ConfirmedAction
       back="/"
       action="/console/run/start"
+      isDisabled={hindrance !== undefined || view.stateNow("run").current !== null}
       fields={toFields(others)}
       label="Start run…"
       question={`Start the run for ${countInWords(sends, "person", "people")}?`}
@@ -199,6 +238,14 @@ export function StartRun({ view, dry }: StartRunProps): VNode | null {
       </button>
     </ConfirmedAction>
   );
+  // The form of the dry run beside it says what hinders both.
+  if (hindranceToRun(view) !== undefined || view.formToken === undefined) return start;
+  return (
+    <>
+      {start}
+      <Hindered hindrance={hindrance} />
+    </>
+  );
 }
 
 /** Converts the limits of a run to form fields. */
@@ -227,41 +274,50 @@ export function DryRunFields({ limits, back = "/", isFirst = false }: DryRunFiel
   const { limit, variant, basis, source } = limits;
   const open = listOpenCampaigns(view.stateNow("campaigns"));
   const { people, usd, isOpenEnded } = readDryRunCost(view, view.settings);
+  const { current } = view.stateNow("run");
+  const running = current ? { href: runHref(current.run_id), label: "The run" } : undefined;
+  const hindrance = hindranceToRun(view) ?? (running && { why: "A run is in progress", nextStep: running });
   return (
     <ActionForm back={back} action="/console/run/dry">
-      <button class={isFirst ? "primary" : undefined}>
+      <button class={isFirst ? "primary" : undefined} disabled={hindrance !== undefined}>
         <Icon name="eye" />
         Dry run
       </button>
-      <small class="quiet">
-        It sends nothing. X charges at most {formatUsd(usd)} for {countInWords(people, "look-up")}, and at most{" "}
-        {formatUsd(READ_USD.message)} for each message that it reads
-        {isOpenEnded ? " and each person that it finds at X" : ""}.
-      </small>
-      <details>
-        <summary>Only for some…</summary>
-        <div class="filter">
-          <Field label="Messages, at most" type="number" name="limit" min={1} max={dailyLimit} value={limit} />
-          {labels.length < 2 ? null : <Select name="variant" label="Variant" values={labels} chosen={variant} />}
-          {open.length < 2 ? null : (
-            <Select
-              name="campaign"
-              label="Campaign"
-              values={open}
-              chosen={limits.campaign}
-              inWords={String}
-              none={null}
-            />
-          )}
-          <Select name="basis" label="Basis" values={BASES} chosen={basis} />
-          {sources.length < 2 ? null : <Select name="source" label="Source" values={sources} chosen={source} />}
-        </div>
-      </details>
+      {hindrance === undefined ? (
+        <>
+          <small class="quiet">
+            It sends nothing. X charges at most {formatUsd(usd)} for {countInWords(people, "look-up")}, and at most{" "}
+            {formatUsd(READ_USD.message)} for each message that it reads
+            {isOpenEnded ? " and each person that it finds at X" : ""}.
+          </small>
+          <details>
+            <summary>Only for some…</summary>
+            <div class="filter">
+              <Field label="Messages, at most" type="number" name="limit" min={1} max={dailyLimit} value={limit} />
+              {labels.length < 2 ? null : <Select name="variant" label="Variant" values={labels} chosen={variant} />}
+              {open.length < 2 ? null : (
+                <Select
+                  name="campaign"
+                  label="Campaign"
+                  values={open}
+                  chosen={limits.campaign}
+                  inWords={String}
+                  none={null}
+                />
+              )}
+              <Select name="basis" label="Basis" values={BASES} chosen={basis} />
+              {sources.length < 2 ? null : <Select name="source" label="Source" values={sources} chosen={source} />}
+            </div>
+          </details>
+        </>
+      ) : (
+        <Hindered hindrance={hindrance} />
+      )}
     </ActionForm>
   );
 }
 
-function saySkipped(skipped: number, contacted: number): string {
+export function saySkipped(skipped: number, contacted: number): string {
   return `${grouped(skipped)} skipped${contacted === 0 ? "" : `, ${grouped(contacted)} contacted earlier`}`;
 }
 

@@ -133,16 +133,21 @@ export function parseFieldCondition(condition: string) {
 }
 
 /** Conditions of audiences as parsed: a count judges all recipients by the same ones. */
-const parsedConditions = new WeakMap<readonly string[], readonly ReturnType<typeof parseFieldCondition>[]>();
+const parsedConditions = new WeakMap<
+  readonly string[],
+  readonly { readonly field: string; readonly values: ReadonlySet<string> | undefined }[]
+>();
 
 function hasFields(contact: Contact | undefined, conditions: readonly string[]): boolean {
-  const parsed = parsedConditions.getOrInsertComputed(conditions, () => conditions.map(parseFieldCondition));
+  const parsed = parsedConditions.getOrInsertComputed(conditions, () =>
+    conditions.map(parseFieldCondition).map(({ field, values }) => ({ field, values: values && new Set(values) })),
+  );
   const { fields = {} } = contact ?? {};
   const names = Object.keys(fields);
   return parsed.every(({ field, values }) => {
     const found = names.find((name) => fieldName(name) === field);
     const value = cleanValue(found === undefined ? "" : fields[found]!);
-    return value !== undefined && (values?.includes(value) ?? true);
+    return value !== undefined && (values?.has(value) ?? true);
   });
 }
 

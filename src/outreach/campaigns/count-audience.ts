@@ -17,6 +17,9 @@ export interface AudienceCount {
 /** Reason why recipients get no message of a campaign whose text the settings cannot send. */
 const UNUSABLE_TEXT = "unusable_text";
 
+/** Number of recipients that are judged between two looks at the clock: some hundredths of a millisecond. */
+const CLOCK_EVERY = 32;
+
 /** Counts an audience, in slices of some milliseconds. `rules`: those of a run for it, before the network is asked. */
 export async function countAudience(
   state: OutreachState,
@@ -26,8 +29,10 @@ export async function countAudience(
   const [outside, inside] = [new Map<LeftOutReason, number>(), new Map<string, number>()];
   let [matching, due] = [0, 0];
   const slices = createTimeSlices();
+  let looked = 0;
   for (const contact of state.contacts.people.values()) {
-    if (slices.isOver()) await slices.next();
+    // To read the clock for each recipient would take a tenth of the count.
+    if (++looked % CLOCK_EVERY === 0 && slices.isOver()) await slices.next();
     const found = matchesAudience(audience, contact, state, state.ms);
     if (!found.matches) {
       add(outside, found.reason);

@@ -1,11 +1,12 @@
 import { audienceSource, DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { Campaigns } from "../../../projections/campaigns.ts";
-import { outreachIn } from "../../../projections/contact-campaigns.ts";
+import { countReachable, outreachIn } from "../../../projections/contact-campaigns.ts";
 import { findPerson } from "../../../projections/contact-identity.ts";
 import { toRecipient } from "../../../projections/contact.ts";
 import { countCampaigns } from "../../../projections/stats.ts";
-import { answerResults, type ResultsReader } from "../../history/results.operations.ts";
+import { createResults, sumVariants } from "../../history/results.ts";
+import { judgeTemplates } from "../../history/results-verdict.ts";
 import { describeAudience } from "../../history/sentences/campaign.ts";
 import type { PageMoment } from "../../projector/read-as-of.ts";
 import { toCampaignJson, type CampaignJson } from "./campaign-json.ts";
@@ -65,11 +66,7 @@ type CampaignMoment = PageMoment<
 >;
 
 /** Reads one campaign: its audience as counted now, its runs and its results. Undefined if no campaign has the name. */
-export async function readCampaign(
-  moment: CampaignMoment & { readonly reader: ResultsReader },
-  settings: CampaignSettings,
-  name: string,
-) {
+export async function readCampaign(moment: CampaignMoment, settings: CampaignSettings, name: string) {
   const { state } = moment;
   const campaigns = state("campaigns");
   if (name !== DEFAULT_CAMPAIGN && !campaigns.named.has(name)) return undefined;
@@ -78,15 +75,20 @@ export async function readCampaign(
     ([, run]) => !run.dry_run && (run.campaign ?? DEFAULT_CAMPAIGN) === name,
   );
   const rules = rulesForCampaign(await settings.commonRules(), campaigns, name);
-  const { rows, verdicts } = await answerResults(moment.reader, { by: "campaign" });
+  const always = { from: undefined, to: undefined };
+  const [conversions, results, visits] = [state("conversions"), state("results"), state("visits")];
+  const sums = await createResults({ conversions, results, runs: state("runs"), visits }, "campaign", always);
+  const variants = (await sumVariants(results, always)).filter(({ group }) => group.template === rules.template.id);
+  const countPeopleLeft = () => countReachable(state("contacts"), rules);
   return {
     campaign,
     names: [DEFAULT_CAMPAIGN, ...campaigns.named.keys()],
     count: await countAudience(readStates(moment), campaign.audience, rules),
     runs: runs.slice(-RUNS_SHOWN).toReversed(),
     runCount: runs.length,
-    results: rows.find((row) => row.campaign === name),
-    verdict: verdicts.find(({ template }) => template === rules.template.id),
+    results: sums.rows.find(({ group }) => group.campaign === name)?.figures,
+    /** Comparison of the variants that the campaign sends now; empty if it has one variant. */
+    verdicts: judgeTemplates(variants, () => ({ dailyLimit: rules.dailyLimit, countPeopleLeft })),
   };
 }
 

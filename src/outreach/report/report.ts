@@ -5,7 +5,7 @@ import { isAfterChange, usedAt } from "../../../projections/quota.ts";
 import { countContacted, type RunSummary, type Runs } from "../../../projections/runs.ts";
 import { HOUR_MS, msOf } from "../../../projections/time.ts";
 import { judgeTemplates } from "../../history/results-verdict.ts";
-import { createResults } from "../../history/results.ts";
+import { sumVariants } from "../../history/results.ts";
 import { nameRun, readRunCounts, type RunEndReason } from "../../history/run-events.ts";
 import { explainCounts, wordReport, type ReportedRun, type ReportFigures } from "../../history/sentences/report.ts";
 import { findLast, type NewEvent } from "../../log/event-log.ts";
@@ -137,18 +137,9 @@ async function judgeVariants(
   const known = { template: own ?? emptyTemplate(config), requireConsent };
   const { template, ...rules } = rulesForCampaign(known, state("campaigns"), campaign);
   if (template.variants.length < 2) return undefined;
-  const states = {
-    conversions: state("conversions"),
-    results: state("results"),
-    runs: state("runs"),
-    visits: state("visits"),
-  };
-  const peopleLeft = countReachable(state("contacts"), rules);
-  const { rows } = await createResults(states, "variant", { from: undefined, to: undefined });
-  return (
-    judgeTemplates(rows, () => ({ dailyLimit, peopleLeft })).find((verdict) => verdict.template === template.id) ??
-    "none"
-  );
+  const rows = await sumVariants(state("results"), { from: undefined, to: undefined });
+  const limits = { dailyLimit, countPeopleLeft: () => countReachable(state("contacts"), rules) };
+  return judgeTemplates(rows, () => limits).find((verdict) => verdict.template === template.id) ?? "none";
 }
 
 /**

@@ -20,7 +20,7 @@ const FAILED = { source: 1, channel: "chat", lane: "clicks", mode: "single", sta
 
 /** Opens a console with something of each severity: a dead grant, dead letters, and messages and dispatches in doubt. */
 async function openAll() {
-  const harness = await openConsole();
+  const harness = await openConsole({ env: { X_CLIENT_ID: "app" } });
   await harness.append(STREAMS.requests, clickOf({ channels: ["chat", "ads"] }));
   await harness.append(STREAMS.outreach, ...IN_DOUBT);
   const about = { ...FAILED, attempt: 8, detail: "too many requests", refused: false };
@@ -50,7 +50,11 @@ describe("what needs attention", () => {
       ),
       expect.stringMatching(/^Warning 1 dispatch may or may not have reached Ads .*Look for it at Ads, then decide\./),
     ]);
-    const buttons = await textsAt(await pageAt(harness, "/attention"), ".needs > li:nth-child(3) .actions > a");
+    const page = await pageAt(harness, "/attention");
+    const hindrance = { text: "X no longer accepts our authorization. Authorize again", links: ["/social/auth"] };
+    expect(await textsAt(page, ".needs form.action > small")).toEqual([hindrance]);
+    expect(page).toMatch(/<button class="primary" disabled>(?:(?!<\/button>).)*Look it up/);
+    const buttons = await textsAt(page, ".needs > li:nth-child(3) .actions > a");
     expect(buttons.map(({ text }) => text)).toEqual(["Leave it…", "It arrived…"]);
     const questions = await textsAt(await pageAt(harness, "/"), ".needs > li:nth-child(3) dialog h2");
     expect(questions.map(({ text }) => text)).toEqual([

@@ -4,7 +4,7 @@ import type { ClickChannel } from "../../../events/channel-names.ts";
 import { DISPATCHES_LISTED } from "../../../src/delivery/list-dispatches.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
-import { ask, openApp, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { ask, openApp, post, TOKEN, type AppHarness, type Given } from "../../harness/memory/app.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
 import { clickOf } from "../../harness/memory/new-events.ts";
 import { textsAt } from "../pages.ts";
@@ -32,8 +32,8 @@ const SUSPENDED: NewEvent = {
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 /** Opens a service and signs a browser in. The result has functions that open pages and submit their forms. */
-async function openBrowser() {
-  const harness = disposed(await openApp());
+async function openBrowser(given: Given = {}) {
+  const harness = disposed(await openApp(given));
   const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
   const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
   const pageAt = async (path: string, notice = ""): Promise<string> => {
@@ -292,8 +292,27 @@ describe("a browser on the page of deliveries", () => {
   });
 });
 
+test("a retry to a channel that is not configured is disabled, with a link to the setup", async () => {
+  const { harness, pageAt } = await openBrowser({ channels: ["ads"] });
+  await harness.append(STREAMS.requests, click("chat"), click("chat"));
+  await harness.append(STREAMS.delivery("chat"), gaveUp(1, "chat"), doubted(2, "chat"));
+  const hindrance = { text: "Chat is not configured. What to set up", links: ["/setup"] };
+  const page = await pageAt("/deliveries");
+  expect(await textsAt(page, ".cause small.quiet")).toEqual([hindrance, hindrance]);
+  expect(page).toContain('value="retry" class="primary" disabled>Retry…');
+  expect(page).toContain('name="row-2" value="again" disabled');
+  expect(page).not.toContain('value="arrived" disabled');
+  expect(await textsAt(await pageAt("/attention"), ".actions > button[disabled]")).toMatchObject([
+    { text: "Retry 1…" },
+  ]);
+  expect(await textsAt(await pageAt("/attention"), ".actions > small")).toEqual([hindrance]);
+  const asked = await pageAt("/deliveries/decide?channel=chat&all=true&act=retry");
+  expect(await textsAt(asked, ".confirm small")).toEqual([hindrance]);
+  expect(asked).not.toContain("/console/deliveries/retry");
+});
+
 test("a named webhook has its tile and its letters", async () => {
-  const { harness, pageAt, press } = await openBrowser();
+  const { harness, pageAt, press } = await openBrowser({ channels: ["webhook-crm"] });
   const subscription = { channel: "webhook-crm" as const, types: ["LinkClicked"], receiver: "x" };
   await harness.append("webhook-crm", { type: "WebhookSubscribed", data: subscription });
   await harness.append(STREAMS.requests, click());

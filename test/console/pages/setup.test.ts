@@ -22,7 +22,7 @@ async function stepsOf(harness: AppHarness): Promise<readonly string[]> {
 }
 
 test("with nothing configured, each step shows the settings or the command to use", async () => {
-  const harness = await openConsole({ hasTemplate: false, publicUrl: "http://127.0.0.1:3000" });
+  const harness = await openConsole({ hasTemplate: false, channels: [], publicUrl: "http://127.0.0.1:3000" });
   expect(await stepsOf(harness)).toEqual([
     "X app: to do",
     "X account: to do",
@@ -39,6 +39,7 @@ test("with nothing configured, each step shows the settings or the command to us
     "The day: done",
   ]);
   const page = await pageAt(harness, "/setup");
+  expect(await textsAt(page, "button[disabled]")).toEqual([{ text: "Test channels", links: [] }]);
   const lines = (await textsAt(page, "pre")).map(({ text }) => text);
   expect(lines).toEqual([
     "X_CLIENT_ID=\nX_CLIENT_SECRET=",

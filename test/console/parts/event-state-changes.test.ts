@@ -63,8 +63,8 @@ describe("the change of a projection by an event", () => {
       ({ text }) => JSON.parse(text) as unknown,
     );
     expect([before, after]).toEqual([
-      { sent: 1, skipped: 0, failed: 0 },
-      { sent: 1, skipped: 1, failed: 0 },
+      { sent: 1, skipped: 0, failed: 0, contacted: 0 },
+      { sent: 1, skipped: 1, failed: 0, contacted: 1 },
     ]);
     expect(page).toContain('href="/activity/3?projection=stats"');
     expect(page).toContain('href="/activity/5?projection=stats"');

@@ -87,6 +87,10 @@ export function isAnswered({ answers, attempts }: Books, { recipientId, campaign
     const isPart = one.campaign === "default" || CAMPAIGNS[one.campaign]?.follows !== undefined;
     return one.recipientId === recipientId && isPart && one.isFreed !== true;
   });
-  const first = Math.min(...chainOf.map(({ time }) => time));
-  return answers.some(({ id, position: at, at: time }) => id === recipientId && at < position && time >= first);
+  const [first] = chainOf.toSorted((one, other) => one.time - other.time);
+  return answers.some((answer) => {
+    if (first === undefined || answer.id !== recipientId || answer.position >= position) return false;
+    // A message of the same millisecond that the log held before the intent is no reply to it: the recipient wrote first.
+    return answer.at === first.time ? answer.position > first.position : answer.at > first.time;
+  });
 }

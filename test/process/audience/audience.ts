@@ -3,7 +3,7 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import type { Tracking } from "../../../events/outreach.ts";
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
-import type { Running } from "../../harness/process.ts";
+import type { ListeningService } from "../../harness/process.ts";
 
 export const READERS = 300;
 
@@ -117,7 +117,7 @@ const HEADERS: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
 };
 
 /** Requests the link of a message as its visitor does, and records the visit. */
-export async function follow(service: Running, books: Books, visit: Visit): Promise<void> {
+export async function follow(service: ListeningService, books: Books, visit: Visit): Promise<void> {
   const { reader, link, kind, address, agent } = visit;
   const headers = { "user-agent": agent, "x-forwarded-for": address, ...HEADERS[kind] };
   const method = kind === "head" ? "HEAD" : "GET";
@@ -188,7 +188,7 @@ export function createVisit(random: (limit: number) => number, readers: readonly
 const FETCHES = 3;
 
 /** Fetches each link of a message as X does when it accepts the message: once as X's own bot, then as browsers. */
-export async function fetchAsX(service: Running, books: Books, reader: Reader): Promise<void> {
+export async function fetchAsX(service: ListeningService, books: Books, reader: Reader): Promise<void> {
   for (const link of reader.codes.keys()) {
     const address = "199.16.156.120";
     await follow(service, books, { reader, link, kind: "bot", address, agent: "Twitterbot/1.0" });
@@ -200,7 +200,7 @@ export async function fetchAsX(service: Running, books: Books, reader: Reader): 
 /** Number of simultaneous visits. */
 const AT_ONCE = 40;
 
-export async function followAll(service: Running, books: Books, visits: readonly Visit[]): Promise<void> {
+export async function followAll(service: ListeningService, books: Books, visits: readonly Visit[]): Promise<void> {
   for (let at = 0; at < visits.length; at += AT_ONCE)
     await Promise.all(visits.slice(at, at + AT_ONCE).map((visit) => follow(service, books, visit)));
 }

@@ -11,7 +11,7 @@ import { loadConfig } from "../../../src/config/config.ts";
 import { parsePastName, unpackState } from "../../../src/projector/snapshots.ts";
 import { openLog } from "../../../src/privacy/open-log.ts";
 import { capture } from "../../harness/capture-command.ts";
-import { BEARER, type Installation, type Running } from "../../harness/process.ts";
+import { BEARER, type Installation, type ListeningService } from "../../harness/process.ts";
 
 /** Texts to search, by the name of where they come from. */
 export type Texts = Readonly<Record<string, string>>;
@@ -45,7 +45,7 @@ function toText(bytes: Uint8Array): string {
 }
 
 /** Returns everything that the service shows operators and other programs. */
-export async function readFigures(world: Installation, service: Running): Promise<Texts> {
+export async function readFigures(world: Installation, service: ListeningService): Promise<Texts> {
   return {
     log: service.log(),
     metrics: await (await service.get("/metrics", { headers: BEARER })).text(),

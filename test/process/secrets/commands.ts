@@ -84,14 +84,14 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
 /** Runs every command in the overview. Throws for a command without a line here. */
 export async function runEveryCommand(world: WatchedWorld): Promise<number> {
   world.file("elsewhere.env", `DATABASE_URL=sqlite:${join(world.directory, "elsewhere.sqlite")}\n`);
-  const { out } = await world.command("--help");
+  const { out } = await world.execute("--help");
   const names = [...out.matchAll(/^ {2}([\w-]+) {2}/gm)].map(([, name = ""]) => name);
   let count = 0;
   for (const name of names) {
     const lines = LINES[name];
     if (lines === undefined) throw new Error(`no command line of ${name} is tried`);
     for (const line of lines) {
-      await world.command(...line.replace("DIRECTORY", world.directory).split(" "));
+      await world.execute(...line.replace("DIRECTORY", world.directory).split(" "));
       count += 1;
     }
   }

@@ -33,16 +33,18 @@ export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): P
     keep(`the process list of ${args.join(" ")}`, readFileSync(`/proc/${child.pid}/cmdline`));
     return child;
   };
+  const execute: Installation["execute"] = async (...args) => {
+    const all = await ended(start(args));
+    keep(`the output of ${args.join(" ")}`, all.out + all.err);
+    return all;
+  };
   return {
     ...world,
     written,
     keep,
     start,
-    async command(...args) {
-      const all = await ended(start(args));
-      keep(`the output of ${args.join(" ")}`, all.out + all.err);
-      return all;
-    },
+    execute,
+    command: execute,
     async keepFiles(moment) {
       for (const path of filesIn(world.directory)) keep(`${path} ${moment}`, readFileSync(join(world.directory, path)));
       const states = await readStoredStates(join(world.directory, "reachlog.sqlite"));

@@ -1,0 +1,209 @@
+import { Type, type Static } from "@sinclair/typebox";
+import type { ConversionCounts } from "../../projections/conversions.ts";
+import type { Message, Results } from "../../projections/results.ts";
+import type { Runs } from "../../projections/runs.ts";
+import { basis, recipientSource } from "../../events/outreach.ts";
+import { count, named, orNull, text } from "../platform/common-schemas.ts";
+import { decimalsIn, divideRounded, formatAmount, toDecimal } from "../platform/money.ts";
+
+/** Properties by which results can be grouped. */
+export const GROUPINGS = ["template", "variant", "run", "campaign", "day", "source", "basis", "link"] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+/** Schema of the value of conversions in one currency, less those reversed. */
+const conversionValue = Type.Object({
+  currency: text("EUR"),
+  value: text("1245.00"),
+  /** Value for each message sent, with two more decimals than the currency; null if none was sent. */
+  per_message: orNull(text("12.4500")),
+});
+
+/** Schemas of what messages brought and cost. All money is a decimal as text. */
+export const worthFigures = {
+  conversions: named(
+    "Conversions",
+    Type.Object({ total: count, reversed: count, values: Type.Array(conversionValue) }),
+  ),
+  /**
+   * Upper bound of what the network charged for the messages, and for signals in `total` and by day, in US dollars;
+   * null if unknown.
+   */
+  cost_usd: orNull(text("1.250000")),
+  cost_per_conversion_usd: orNull(text("0.250000")),
+};
+
+/** Number of decimals of a price in US dollars: costs are counted in millionths of a dollar. */
+const USD_DECIMALS = 6;
+const MILLION = 10 ** USD_DECIMALS;
+
+/** Number of additional decimals of a value for each message. */
+const SHARE_DECIMALS = 2;
+const SHARE_UNITS = 10n ** BigInt(SHARE_DECIMALS);
+
+const share = Type.Number({ minimum: 0, maximum: 1, examples: [0.184] });
+
+/** Schema of a rate, such as replies to sent messages. The true rate lies between `low` and `high` (95 %, Wilson). */
+const resultRate = named("ResultRate", Type.Object({ rate: share, low: share, high: share }));
+export type ResultRate = Static<typeof resultRate>;
+
+/**
+ * Counts of messages. `attempted` includes messages without an outcome. Replies and opt-outs count each recipient once.
+ */
+const messages = {
+  attempted: count,
+  sent: count,
+  failed: count,
+  in_doubt: count,
+  /** Number of sent messages that the network reported as read; the others may have been read too. */
+  seen: count,
+  replied: count,
+  opted_out: count,
+};
+
+/**
+ * Counts of clicks. `total`: without suspected ones. `unique`: distinct visitors by {@link countVisitors}, counted once
+ * for each link and day.
+ */
+const clicks = { total: count, unique: count, suspected: count, anonymous: count, bots: count, probes: count };
+
+/**
+ * Counts of recipients who permit tracking and whose message was sent. `clicked` and `converted`: how many of them
+ * clicked, and had a conversion.
+ */
+const tracked = { recipients: count, clicked: count, clicks: count, suspected: count, converted: count };
+
+/** Schemas of a result's figures as the API returns them. */
+export const resultFigures = Type.Object({
+  ...messages,
+  /** Lower bound of the share of sent messages that were read, by the network's reports; null if none was sent. */
+  seen_rate: orNull(resultRate),
+  /** Share of sent messages with a reply; null if none was sent. */
+  reply_rate: orNull(resultRate),
+  /** Counts of clicks on links that no other group has sent; null if the group has no such link. */
+  clicks: orNull(named("LinkClicks", Type.Object(clicks))),
+  /** `first_click_ms`: median time from the message to the first click, of recipients who clicked; null if none did. */
+  tracked: named("TrackedClicks", Type.Object({ ...tracked, first_click_ms: orNull(count) })),
+  /** Share of the recipients who permit tracking that clicked; null if there are none. */
+  click_rate: orNull(resultRate),
+  /** Share of the recipients who permit tracking that had a conversion; null if there are none. */
+  conversion_rate: orNull(resultRate),
+  ...worthFigures,
+});
+export type Figures = Static<typeof resultFigures>;
+
+/**
+ * Schema of a row's group: the property that all its messages or clicks share. Null if older messages do not record the
+ * property.
+ */
+export const resultGroup = Type.Partial(
+  Type.Object({
+    template: orNull(text("0123456789ab")),
+    /** Name that the operator last gave the template; null if it has none. */
+    template_name: orNull(text("Autumn invite")),
+    variant: text("A"),
+    run_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
+    campaign: text("spring"),
+    /** Calendar day of the row, in UTC. */
+    day: text("2026-11-20"),
+    source: orNull(recipientSource),
+    basis: orNull(basis),
+    link: text("go.example/autumn"),
+  }),
+);
+export type ResultGroup = Static<typeof resultGroup>;
+
+/** Row of results by variant. */
+export interface VariantRow {
+  readonly group: ResultGroup;
+  readonly figures: Figures;
+}
+
+type Worth = ReturnType<typeof noWorth>;
+
+export function noWorth() {
+  return {
+    conversions: 0,
+    reversed: 0,
+    /** Values by currency, in its smallest unit. */
+    values: new Map<string, bigint>(),
+    /** Cost in millionths of a dollar; undefined if none is recorded. */
+    cost: undefined as number | undefined,
+  };
+}
+
+export function addConversions(worth: Worth, { conversions, reversed, currency, value }: ConversionCounts): void {
+  worth.conversions += conversions;
+  worth.reversed += reversed;
+  if (currency !== "") worth.values.set(currency, (worth.values.get(currency) ?? 0n) + BigInt(value));
+}
+
+export function addCost(worth: Worth, cost: number | undefined): void {
+  if (cost !== undefined) worth.cost = (worth.cost ?? 0) + cost;
+}
+
+/** Converts what messages brought and cost to figures. `sent`: the number of messages that were sent. */
+export function toWorthFigures({ conversions, reversed, values, cost }: Worth, sent: number) {
+  const sorted = [...values].sort(([one], [other]) => (one < other ? -1 : 1));
+  return {
+    conversions: {
+      total: conversions,
+      reversed,
+      values: sorted.map(([currency, value]) => ({
+        currency,
+        value: formatAmount(value, currency),
+        per_message: divide(value * SHARE_UNITS, sent, decimalsIn(currency) + SHARE_DECIMALS),
+      })),
+    },
+    cost_usd: cost === undefined ? null : toDecimal(BigInt(cost), USD_DECIMALS),
+    cost_per_conversion_usd: cost === undefined ? null : divide(BigInt(cost), conversions, USD_DECIMALS),
+  };
+}
+
+/** Divides an amount into equal parts and writes one of them as a decimal; null if there are no parts. */
+function divide(units: bigint, parts: number, decimals: number): string | null {
+  return parts === 0 ? null : toDecimal(divideRounded(units, BigInt(parts)), decimals);
+}
+
+/**
+ * Divides the cost of each run, in millionths of a dollar, among its messages that the network may have charged. The
+ * parts sum exactly to the cost. `messages`: the part of each message by its index, undefined without one.
+ */
+export function shareCosts({ started, signals }: Runs, groups: Results["groups"], messages: readonly Message[]) {
+  const charged = new Map<string, number[]>();
+  for (const [at, { group, outcome }] of messages.entries())
+    if (outcome === "sent" || outcome === "in_doubt")
+      charged.getOrInsertComputed(groups[group]!.run_id, () => []).push(at);
+  const shares: (number | undefined)[] = Array.from({ length: messages.length });
+  /** Costs of signals, with their day, and of dry runs and runs that sent no message, with the time of their start. */
+  const others = [...signals].map(([at, usd]) => ({ at, cost: toMillionths(usd) }));
+  for (const [runId, { started_at, end }] of started) {
+    if (end?.usd == null) continue;
+    const cost = toMillionths(end.usd);
+    const own = charged.get(runId) ?? [];
+    if (own.length === 0) others.push({ at: started_at, cost });
+    for (const [at, share] of shareOut(cost, own.length).entries()) shares[own[at]!] = share;
+  }
+  return { messages: shares, others };
+}
+
+function toMillionths(usd: number): number {
+  return Math.round(usd * MILLION);
+}
+
+/**
+ * Divides a cost into parts that differ by at most one millionth and sum exactly to it. Cost times parts is below 2^53:
+ * a billion dollars among a few messages, or a thousand among nine million.
+ */
+export function shareOut(cost: number, parts: number): readonly number[] {
+  const upTo = (part: number): number => Math.floor((cost * part) / parts);
+  return Array.from({ length: parts }, (_, part) => upTo(part + 1) - upTo(part));
+}
+
+/** Writes values of several currencies in a line, such as `24.90 EUR, 500 JPY`; null if there are none. */
+export function formatValues(
+  values: readonly Static<typeof conversionValue>[],
+  member: "value" | "per_message",
+): string | null {
+  const known = values.flatMap(({ currency, ...one }) => (one[member] === null ? [] : [`${one[member]} ${currency}`]));
+  return known.length === 0 ? null : known.join(", ");
+}
