@@ -48,9 +48,11 @@ export async function bundle({ startedAs, ...destination }: Destination): Promis
   return licencesOf(Object.keys(metafile?.inputs ?? {}).map((file) => resolve(file)));
 }
 
-/** Worker threads and other modules that are loaded by URL. */
+/** Worker threads and other modules that are loaded by URL, except those of tools for tests. */
 function modulesBeside(): readonly string[] {
-  const modules = OURS.flatMap((glob) => [...glob.scanSync({ cwd: ROOT, absolute: true })]);
+  const modules = OURS.flatMap((glob) => [...glob.scanSync({ cwd: ROOT })])
+    .filter((path) => !TOOLS_FOR_TESTS.match(path))
+    .map((path) => join(ROOT, path));
   const named = modules.flatMap((module) =>
     [...readFileSync(module, "utf8").matchAll(MODULE_BESIDE)].map(([, path]) => resolve(dirname(module), `${path}.ts`)),
   );

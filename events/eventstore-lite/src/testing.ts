@@ -17,6 +17,7 @@ export {
   TargetTaken,
 } from "./errors.ts";
 export type { OpenStore, Runner } from "./testing/contract/runner.ts";
+export { newLogPlace, type LogPlace } from "./testing/log-places.ts";
 export { newDatabase, startPostgres, type PostgresServer } from "./testing/postgres-server.ts";
 export { startProxy, type Proxy, type Verdict } from "./testing/proxy.ts";
 export { rootsOfEvents } from "./testing/roots-of-events.ts";

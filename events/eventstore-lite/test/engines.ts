@@ -2,7 +2,7 @@ import type { Limits } from "../src/limits.ts";
 import { type Codec, type EventStore, type NewEvent, openSqliteStore, StoreClosed } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { createSegmentFolder } from "eventstore-lite/segments";
-import { newDatabase } from "../src/testing/postgres-server.ts";
+import { newLogPlace } from "../src/testing/log-places.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 /** Options that stores of both engines, SQLite and PostgreSQL, have in common. */
@@ -50,20 +50,24 @@ function passClosed(error: unknown): void {
  */
 export function engines(common: EngineOptions = {}): readonly (readonly [name: string, open: OpenEngine])[] {
   const newLogPath = temporaryLogs();
-  let database: Promise<string> | undefined;
-  let schemas = 0;
   return [
     ["SQLite", (options) => openSqliteStore({ file: newLogPath(), ...common, ...options })],
     [
       "PostgreSQL",
-      async (options) =>
-        openPostgresStore({
-          url: await (database ??= newDatabase()),
-          schema: `log ${(schemas += 1)}`,
-          segments: createSegmentFolder(`${newLogPath()}.segments`),
-          ...common,
-          ...options,
-        }),
+      async (options) => {
+        const { url, schema, ...place } = await newLogPlace();
+        const segments = createSegmentFolder(`${newLogPath()}.segments`);
+        const store = await openPostgresStore({ url, schema, segments, ...common, ...options });
+        let isFree = false;
+        return {
+          ...store,
+          async [Symbol.asyncDispose]() {
+            await store[Symbol.asyncDispose]();
+            if (!isFree) place[Symbol.dispose]();
+            isFree = true;
+          },
+        };
+      },
     ],
   ];
 }

@@ -4,7 +4,7 @@
  */
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
-import { newDatabase } from "eventstore-lite/testing";
+import { newLogPlace } from "eventstore-lite/testing";
 import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
 import type { Notes } from "../../../src/log/signed-checkpoint.ts";
 import { createEventLog, type EventLog, type LogContext, type StateContext } from "../../../src/log/event-log.ts";
@@ -46,10 +46,6 @@ export interface MemoryLogOptions {
 export const LOG_ENGINES = ["in a file", "on a server"] as const;
 export type LogEngine = (typeof LOG_ENGINES)[number];
 
-/** One database for all logs on a server, each in a separate schema: a new database costs as much as opening a log. */
-let database: Promise<string> | undefined;
-let schemas = 0;
-
 export async function openMemoryLog(options: MemoryLogOptions = {}): Promise<MemoryLog> {
   const { clock, makeId = randomId, file, engine = "in a file" } = options;
   const stack = new AsyncDisposableStack();
@@ -58,11 +54,7 @@ export async function openMemoryLog(options: MemoryLogOptions = {}): Promise<Mem
   const opening =
     engine === "in a file"
       ? openSqliteStore<Event>({ file: file ?? folder.file("log.sqlite"), ...common })
-      : openPostgresStore<Event>({
-          url: await (database ??= newDatabase()),
-          schema: `log ${(schemas += 1)}`,
-          ...common,
-        });
+      : openPostgresStore<Event>({ ...stack.use(await newLogPlace()), ...common });
   return logOn(stack.use(await opening), folder, stack, makeId);
 }
 

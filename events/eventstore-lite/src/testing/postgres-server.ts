@@ -3,6 +3,7 @@
  * the process that started them.
  */
 import { execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import {
   chownSync,
@@ -16,10 +17,10 @@ import {
   symlinkSync,
 } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer, type AddressInfo } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
 import postgres from "postgres";
 
 export interface PostgresServer extends AsyncDisposable {
@@ -51,15 +52,26 @@ export interface ServerOptions {
   readonly programs?: string;
   /** Server of which the new one starts as a copy; the copy follows that server until it is promoted. */
   readonly standbyOf?: PostgresServer;
+  /**
+   * True to reuse the server's connections: one that a client has left, with nothing in progress, is reset and serves the
+   * next client that connects in the same way. Starting a connection takes longer than most tests.
+   */
+  readonly pooled?: boolean;
   /** Environment variables of the server's processes, such as those of a moved clock. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
 let shared: Promise<PostgresServer> | undefined;
 
-/** Returns the URL of a new, empty database, on a server that all tests of this process share. */
-export async function newDatabase(): Promise<string> {
-  return (await (shared ??= startPostgres())).newDatabase();
+/**
+ * Returns the URL of a new, empty database, on a server that all tests of this process share. Its connections are
+ * reused unless `pooled` is false, as for a test that waits until the server has closed one.
+ */
+export async function newDatabase({ pooled = true }: Pick<ServerOptions, "pooled"> = {}): Promise<string> {
+  const server = await (shared ??= startPostgres({ pooled: true }));
+  const url = new URL(await server.newDatabase());
+  if (!pooled) url.port = String(server.port);
+  return url.href;
 }
 
 const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const;
@@ -85,15 +97,16 @@ export async function startPostgres({
   settings = {},
   programs = process.env["POSTGRES_PROGRAMS"],
   standbyOf,
+  pooled = false,
   environment: more = {},
 }: ServerOptions = {}): Promise<PostgresServer> {
   const directory = newDirectory(durable);
-  const port = await freePort();
+  let port = 0;
   const data = join(directory, "data");
   const libraries = { LD_LIBRARY_PATH: `${join(directory, "lib")}:${join(binaries(), "lib")}` };
   const environment = { ...process.env, ...(programs === undefined && libraries), ...more };
   const program = (name: string): string => join(programs ?? join(binaries(), "bin"), name);
-  const all = { ...SETTINGS, ...(durable ? {} : FORGETFUL), ...settings, port: String(port) };
+  const all = { ...SETTINGS, ...(durable ? {} : FORGETFUL), ...settings };
   const keeper = spawn("sh", ["-c", KEEPER, directory], { stdio: ["pipe", "inherit", "inherit"], detached: true });
   keeper.unref();
   let databases = 0;
@@ -103,7 +116,7 @@ export async function startPostgres({
   await run([program(made[0]!), "-D", data, ...made.slice(1)], environment);
 
   async function start(passing: Readonly<Record<string, string>> = {}): Promise<void> {
-    const flags = Object.entries({ ...all, ...passing }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    const flags = Object.entries({ ...all, ...passing, port }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
     rmSync(join(data, "postmaster.pid"), { force: true });
     const log = join(directory, "log");
     const written = openSync(log, "w");
@@ -136,9 +149,14 @@ export async function startPostgres({
     while (isRunning(pid)) await delay(10);
   }
 
-  const url = (database: string): string => `postgres://postgres@127.0.0.1:${port}/${database}`;
+  const url = (database: string): string => `postgres://postgres@127.0.0.1:${reached}/${database}`;
 
-  await start();
+  port = await startOnFreePort(async (tried) => {
+    port = tried;
+    await start();
+  });
+  const pool = pooled ? await startPool(port) : undefined;
+  const reached = pool?.port ?? port;
   /**
    * Executes a statement over a new connection, because the driver loses a query that it sends at the moment in which
    * it closes an idle connection.
@@ -146,7 +164,7 @@ export async function startPostgres({
   async function ask(statement: string): Promise<readonly Record<string, unknown>[]> {
     const admin = postgres({
       host: "127.0.0.1",
-      port,
+      port: reached,
       user: "postgres",
       max: 1,
       fetch_types: false,
@@ -172,6 +190,7 @@ export async function startPostgres({
     url,
     ask,
     async [Symbol.asyncDispose]() {
+      await pool?.stop();
       const ended = once(keeper, "exit");
       keeper.stdin.end();
       await ended;
@@ -241,14 +260,40 @@ async function run(command: readonly string[], environment: Record<string, strin
   await promisify(execFile)(file, args, { env: environment });
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
+/**
+ * Ports to choose from, the last one exclusive. They are below those that Linux gives to outgoing connections and to
+ * listeners without a port, so that no other program is given the port while the server is stopped.
+ */
+const [FIRST_PORT, END_PORT] = [20_000, 32_768];
+
+const PORTS_TRIED_MAX = 20;
+
+/** Starts the server on ports chosen at random until one of them is free, and returns it. */
+async function startOnFreePort(start: (port: number) => Promise<void>): Promise<number> {
+  for (let tried = 1; ; tried++) {
+    const port = randomInt(FIRST_PORT, END_PORT);
+    try {
+      await start(port);
+      return port;
+    } catch (error) {
+      const isTaken = error instanceof Error && error.message.includes("could not create any TCP/IP sockets");
+      if (!isTaken || tried === PORTS_TRIED_MAX) throw error;
+    }
+  }
+}
+
+interface Pool {
+  readonly port: number;
+  stop(): Promise<unknown>;
+}
+
+/** Starts a pool of connections to the server, on a thread, because tests may block the caller's. */
+async function startPool(port: number): Promise<Pool> {
+  const thread = new Worker(new URL("./connection-pool-thread.ts", import.meta.url), { workerData: port });
+  const [listening] = (await once(thread, "message")) as [number];
+  // The pool ends with the process, like the server.
+  thread.unref();
+  return { port: listening, stop: () => thread.terminate() };
 }
 
 /** Reads the postmaster's own file on its state (https://www.postgresql.org/docs/18/storage-file-layout.html). */

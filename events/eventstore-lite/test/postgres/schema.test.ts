@@ -128,7 +128,7 @@ test("a role that may only read and call functions runs a store but cannot write
 });
 
 test("a read by types uses their index in both directions", async () => {
-  const url = await newDatabase();
+  const url = await newDatabase({ pooled: false });
   const sql = owner(url);
   const use = async (work: (store: EventStore) => Promise<void>): Promise<void> => {
     {
