@@ -2,7 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { HistogramBars } from "../../history/chart-figures.ts";
 import { formatPercent, grouped } from "../../platform/counts-and-lists.ts";
-import { Tally } from "./table.tsx";
+import { NumberTable } from "./table.tsx";
 import { formatTime, useTimes } from "./time.tsx";
 
 /** A kind that a chart counts, such as clicks by bots. The kinds are stacked in each bar. */
@@ -226,7 +226,7 @@ function Numbers<Kind extends string>(props: BarChartProps<Kind> & { readonly is
     <details>
       <summary>The numbers as a table</summary>
       <div class="tallied" tabIndex={0} role="region" aria-label={`${title}: the numbers`}>
-        <Tally
+        <NumberTable
           heads={["When", ...names]}
           rows={bars
             .toReversed()

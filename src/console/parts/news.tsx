@@ -9,7 +9,7 @@ import { addressWith, eventHref, runHref } from "../hrefs.ts";
 import { EventList, EventSentence, findLook, Glyph, LinkName, Words } from "./events.tsx";
 import { Badge, type BadgeState } from "./icon.tsx";
 import { A } from "./link.tsx";
-import { Tally } from "./table.tsx";
+import { NumberTable } from "./table.tsx";
 import { Time, toIso } from "./time.tsx";
 
 type News = Awaited<ReturnType<typeof readNews>>;
@@ -151,7 +151,7 @@ function Span({ line: { from, to } }: { readonly line: Line }): VNode {
 function Links({ links }: { readonly links: Line["links"] }): VNode {
   const isFetched = links.some(({ suspected }) => suspected > 0);
   return (
-    <Tally
+    <NumberTable
       heads={["Link", "People", "Bots", ...(isFetched ? ["X itself"] : [])]}
       rows={links
         .slice(0, LINKS_SHOWN)

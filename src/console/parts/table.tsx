@@ -185,14 +185,14 @@ export function Sentences({ of }: { readonly of: readonly string[] }): VNode {
   );
 }
 
-interface TallyProps {
+interface NumberTableProps {
   readonly heads: readonly string[];
   /** Name of each row, and its numbers. */
   readonly rows: readonly (readonly [name: VNode, ...numbers: readonly number[]])[];
 }
 
 /** Table of numbers that stays a table where it is narrow, and so needs a fifth of the markup of a `Table`. */
-export function Tally({ heads, rows }: TallyProps): VNode {
+export function NumberTable({ heads, rows }: NumberTableProps): VNode {
   return (
     <table class="tally">
       <thead>
