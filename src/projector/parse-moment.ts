@@ -18,6 +18,9 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 const LOCAL_TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?$/i;
 const INSTANT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)$/i;
 
+/** Matches a date whose first and second number may both be the month. */
+const TWO_DAYS = /^(0?[1-9]|1[0-2])\/(0?[1-9]|1[0-2])\/\d{4}\b/;
+
 /**
  * Parses a moment, as in `--as-of` and `as_of`. Throws a ServiceError (usage) if the text is no moment, or could be
  * two.
@@ -34,9 +37,9 @@ export function parseMoment(text: string | undefined, timezone: string): Moment 
   }
   if (LOCAL_TIME.test(text)) return { until: localTime(text, timezone) };
   const shown = escapeControls(text.slice(0, 40));
-  if (/^\d{1,2}\/\d{1,2}\/\d{4}\b/.test(text)) {
+  const [, one, other] = TWO_DAYS.exec(text) ?? [];
+  if (one !== other)
     throw usageError(`which day is "${shown}"? Write the month as a word, or the date as in 2026-11-21`);
-  }
   throw usageError(`a moment is a position, a day or an ISO 8601 time, not "${shown}"`);
 }
 
