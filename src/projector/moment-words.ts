@@ -67,6 +67,8 @@ function readDay(text: string, names: Names, { timezone, now }: MomentReader): T
   const [word = ""] = tokens;
   if (word === "today") return today;
   if (word === "yesterday") return today.subtract({ days: 1 });
+  const weekday = tokens.length === 1 ? 1 + names.weekdays.findIndex((known) => known.has(word)) : 0;
+  if (weekday > 0) return today.subtract({ days: ((today.dayOfWeek - weekday + 6) % 7) + 1 });
   const numbers = tokens.filter((token) => /^\d/.test(token)).map(Number);
   const month = 1 + names.months.findIndex((known) => tokens.some((token) => known.has(token)));
   const isKnown = (token: string) => /^\d/.test(token) || names.words.has(token);
@@ -75,7 +77,11 @@ function readDay(text: string, names: Names, { timezone, now }: MomentReader): T
   const small = numbers.filter((number) => number <= 31);
   if (small.length !== (month === 0 ? 2 : 1)) return undefined;
   const [first = 0, second = 0] = small;
-  const isMonthFirst = names.isMonthFirst || numbers[0] === year;
+  const isYearFirst = numbers[0] === year;
+  if (month === 0 && /\d\/\d+\/\d{4}/.test(text) && first !== second && first <= 12 && second <= 12) return undefined;
+  // With dots the day stands first in every language, and a number above 12 is no month.
+  const isMonthFirst =
+    isYearFirst || (second > 12 ? first <= 12 : names.isMonthFirst && first <= 12 && !isDotted(text));
   const date =
     month > 0 ? { month, day: first } : isMonthFirst ? { month: first, day: second } : { month: second, day: first };
   try {
@@ -87,9 +93,15 @@ function readDay(text: string, names: Names, { timezone, now }: MomentReader): T
   }
 }
 
+function isDotted(text: string): boolean {
+  return /\d\.\s?\d/.test(text);
+}
+
 /** The words that dates and times of a language are written with, in lower case. */
 interface Names {
   readonly months: readonly ReadonlySet<string>[];
+  /** Names of the weekdays, Monday first. */
+  readonly weekdays: readonly ReadonlySet<string>[];
   /** All words of dates, also those of weekdays. */
   readonly words: ReadonlySet<string>;
   /** Matches a mark of the first half of the day, such as `am`, but not within a word such as `Samstag`. */
@@ -132,11 +144,11 @@ function collectNames(language: string): Names {
   });
   // Words that stand in dates of all months, such as the Japanese for month and day, name none.
   const shared = [...months[0]!].filter((word) => months.every((known) => known.has(word)));
-  const week = Array.from({ length: 7 }, (_, day) => Date.UTC(2026, 0, 1 + day));
-  const weekdays = [...namesOn(week, { weekday: "short" }), ...namesOn(week, { weekday: "long" })];
+  const week = Array.from({ length: 7 }, (_, day) => Date.UTC(2026, 0, 5 + day));
+  const weekdays = week.map((day) => namesOn([day], { weekday: "short" }).union(namesOn([day], { weekday: "long" })));
   const dated = [...namesOn(week, { dateStyle: "long" })];
   for (const known of months) for (const word of shared) known.delete(word);
-  const words = new Set([...months.flatMap((known) => [...known]), ...shared, ...weekdays, ...dated]);
+  const words = new Set([...[...months, ...weekdays].flatMap((known) => [...known]), ...shared, ...dated]);
   const parts = new Intl.DateTimeFormat(language, { day: "numeric", month: "numeric" }).formatToParts();
   const [day, month] = ["day", "month"].map((type) => parts.findIndex((part) => part.type === type)) as [
     number,
@@ -153,5 +165,5 @@ function collectNames(language: string): Names {
       "u",
     );
   };
-  return { months, words, morning: periodAt(9), afternoon: periodAt(15), isMonthFirst: month < day };
+  return { months, weekdays, words, morning: periodAt(9), afternoon: periodAt(15), isMonthFirst: month < day };
 }

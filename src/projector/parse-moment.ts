@@ -34,6 +34,9 @@ export function parseMoment(text: string | undefined, timezone: string): Moment 
   }
   if (LOCAL_TIME.test(text)) return { until: localTime(text, timezone) };
   const shown = escapeControls(text.slice(0, 40));
+  if (/^\d{1,2}\/\d{1,2}\/\d{4}\b/.test(text)) {
+    throw usageError(`which day is "${shown}"? Write the month as a word, or the date as in 2026-11-21`);
+  }
   throw usageError(`a moment is a position, a day or an ISO 8601 time, not "${shown}"`);
 }
 

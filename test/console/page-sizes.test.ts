@@ -42,6 +42,7 @@ test("no page is larger than 200 KB with a large log in its lists and charts", a
     }
   }
   expect([...sizes].filter(([, bytes]) => bytes > PAGE_BYTES_MAX)).toEqual([]);
+  expect(sizes.get("/?range=90d")).toBeLessThan(PAGE_BYTES_MAX / 2);
   // Control: these pages have much content.
   for (const path of ["/?range=90d", "/activity?show=everything"])
     expect(sizes.get(path)).toBeGreaterThan(PAGE_BYTES_MAX / 4);

@@ -1,4 +1,4 @@
-import { onRuntime } from "./runtime.ts";
+import { onRuntime, RUNTIME_ENV } from "./runtime.ts";
 
 /** Quotes a word as an argument for a shell. */
 export const quoted = (word: string): string => `'${word}'`;
@@ -29,7 +29,7 @@ export async function startDemo(
   args: readonly string[] = ["--keep", directory],
   of: { readonly module?: string } = {},
 ): Promise<Demo> {
-  const env = { PATH: process.env["PATH"] ?? "", TMPDIR: directory };
+  const env = { PATH: process.env["PATH"] ?? "", ...RUNTIME_ENV, TMPDIR: directory };
   const options = { cwd: directory, env } as const;
   const child = Bun.spawn(onRuntime(["demo", "--port", "0", "--sandbox-port", "0", ...args], of), {
     ...options,

@@ -10,13 +10,15 @@ export const MAIN = join(ROOT, "src/main.ts");
 /** How the service's processes run in tests: `bun` or `deno` from source, or the path of a binary. */
 export const RUNTIME = process.env["RUNTIME"] ?? "bun";
 
+/** Deno's cache of compiled modules, shared by the whole run of tests: compiling them takes longer than a start. */
+export const DENO_DIR = join(tmpdir(), "deno");
+
 /**
- * Environment variables for the runtime itself. Deno's cache of compiled modules is shared by the whole run of tests,
- * outside the tests' folders. Bun's allocator is set as in the processes that run the tests.
+ * Environment variables for the runtime itself. Bun's allocator is set as in the processes that run the tests.
  */
 export const RUNTIME_ENV: Readonly<Record<string, string>> =
   RUNTIME === "deno"
-    ? { DENO_DIR: join(tmpdir(), "deno") }
+    ? { DENO_DIR }
     : Object.fromEntries(
         Object.entries(process.env).flatMap(([name, value]) =>
           name.startsWith("MIMALLOC_") && value !== undefined ? [[name, value]] : [],

@@ -16,7 +16,7 @@ import {
   type Installation,
   type Running,
 } from "../harness/process.ts";
-import { denoProgram } from "../harness/runtime.ts";
+import { DENO_DIR, denoProgram } from "../harness/runtime.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const CLICK = { event: "click", domain: "go.example", short_code: "s", original_url: "https://shop.example/" };
@@ -65,7 +65,7 @@ async function openFolder(more: Readonly<Record<string, string>> = {}): Promise<
 function start({ path }: Folder, line: string, ...args: string[]): Running["process"] {
   return Bun.spawn(["sh", "-c", `${line} "$@"`, "sh", ...args], {
     cwd: path,
-    env: { PATH: `${dirname(denoProgram())}:${process.env["PATH"]}`, HOME: path },
+    env: { PATH: `${dirname(denoProgram())}:${process.env["PATH"]}`, HOME: path, DENO_DIR },
     stdio: ["ignore", "pipe", "pipe"],
   });
 }

@@ -1,11 +1,10 @@
 // On the process harness.
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { captureCommandLine } from "../harness/capture-command.ts";
 import { ended } from "../harness/process.ts";
-import { denoProgram, MAIN, onRuntime, RUNTIME } from "../harness/runtime.ts";
+import { DENO_DIR, denoProgram, MAIN, onRuntime, RUNTIME, RUNTIME_ENV } from "../harness/runtime.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
 const RUNTIMES: readonly (readonly [string, readonly string[]])[] = [
@@ -14,9 +13,6 @@ const RUNTIMES: readonly (readonly [string, readonly string[]])[] = [
   ["Deno", [denoProgram(), "run", "--allow-all", "--no-prompt", MAIN]],
   ...(RUNTIME.includes("/") ? ([["the binary", onRuntime([])]] as const) : []),
 ];
-
-/** Cache of the modules that Deno has compiled, which is not the tests' own folders: each would compile them again. */
-const DENO_DIR = join(tmpdir(), "deno");
 
 /** Message template with every character that some readers of `.env` files change. */
 const MESSAGE = 'Hi {{name}}, get $50 off with SAVE#1: https://shop.example/#offer\n\n"it\'s" for you';
@@ -29,7 +25,7 @@ describe.each(RUNTIMES)("on %s", (_name, program) => {
       ended(
         Bun.spawn([...program, ...args], {
           cwd: folder.path,
-          env: { PATH: process.env["PATH"] ?? "", HOME: folder.path, DENO_DIR, ...env },
+          env: { PATH: process.env["PATH"] ?? "", ...RUNTIME_ENV, HOME: folder.path, DENO_DIR, ...env },
           stdio: ["ignore", "pipe", "pipe"],
         }),
       );
@@ -97,7 +93,7 @@ test("a file named by Bun's --env-file replaces .env, under the same rules", asy
     ended(
       Bun.spawn([process.execPath, ...flags, MAIN, "doctor"], {
         cwd: folder.path,
-        env: { PATH: process.env["PATH"] ?? "" },
+        env: { PATH: process.env["PATH"] ?? "", ...RUNTIME_ENV },
         stdio: ["ignore", "pipe", "pipe"],
       }),
     );

@@ -201,12 +201,12 @@ test("malformed settings are reported without their values", async () => {
   const right = { ...world.env };
   for (const [name, value] of Object.entries(misformed(secret))) {
     setEnvironment(world, { ...right, [name]: value });
-    const { code, err } = await world.execute("doctor", "--online");
+    const { code, err } = await world.command("doctor", "--online");
     expect([name, code, err]).toEqual([name, 78, expect.stringContaining(name)]);
   }
   for (const name of ["TELEGRAM_BOT_TOKE", "WHATSAPP_TOKEN"]) {
     setEnvironment(world, { ...right, [name]: secret });
-    expect((await world.execute("doctor")).out).toContain(`${name} is no setting`);
+    expect((await world.command("doctor")).out).toContain(`${name} is no setting`);
   }
   expect(findSecrets([hunted("a setting", secret)], world.written)).toEqual([]);
 });

@@ -1,6 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { readMomentWords } from "../../src/projector/moment-words.ts";
+import { parseMoment } from "../../src/projector/parse-moment.ts";
 import { formatTime } from "../../src/console/parts/time.tsx";
 
 const NOW = Date.parse("2026-11-26T11:42:30Z");
@@ -28,6 +29,28 @@ test.each([
   ["24.11.", "2026-11-24"],
 ] as const)("%p is a moment: %p", (text, expected) => {
   expect(read(text)).toEqual(expected);
+});
+
+test.each([
+  ["24.11.2026 14:30", "2026-11-24T14:30Z"],
+  ["5.11.2026", "2026-11-05"],
+  ["24/11/2026", "2026-11-24"],
+  ["11/24/2026", "2026-11-24"],
+  ["5/5/2026", "2026-05-05"],
+  ["yesterday 14:30", "2026-11-25T14:30Z"],
+  ["tuesday", "2026-11-24"],
+  ["Thursday", "2026-11-19"],
+  ["Fri 9:15", "2026-11-20T09:15Z"],
+] as const)("%p is the same moment in each language: %p", (text, expected) => {
+  for (const language of ["en-GB", "en-US", "de"])
+    expect([language, read(text, language)]).toEqual([language, expected]);
+});
+
+test("a date that may be two days is none, and its reader is asked which", () => {
+  for (const language of ["en-GB", "en-US"]) expect(read("5/6/2026", language)).toBeUndefined();
+  expect(() => parseMoment("5/6/2026 14:30", "UTC")).toThrow(
+    'which day is "5/6/2026 14:30"? Write the month as a word, or the date as in 2026-11-21',
+  );
 });
 
 test.each(["", "soon", "31 Feb", "25:00", "run", "24 Nov and more", "1/2/3/4", "13:77", "x".repeat(10_000), "5"])(

@@ -7,12 +7,13 @@ import {
   type ShownCampaign,
 } from "../../outreach/campaigns/read-campaigns.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
-import { BASES } from "../../recipients/list-recipients.ts";
+import { BASES, describeSkip, SKIP_REASONS } from "../../recipients/list-recipients.ts";
 import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { campaignHref } from "../hrefs.ts";
 import { consolePage, useView, type View } from "../page-context.ts";
 import { ConfirmedAction, Field, Lines, Select, toSpaces } from "../parts/action-form.tsx";
 import { RunName } from "../parts/events.tsx";
+import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { DryRunFields } from "../parts/run-card.tsx";
 import { breakable, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
@@ -47,7 +48,7 @@ function renderCampaigns(view: View<"account" | "campaigns" | "stats">): VNode {
           <bdi>{campaign.who}</bdi>,
           campaign.sent,
           campaign.changed_at === null ? "by the settings" : <Time at={campaign.changed_at} />,
-          nameState(campaign),
+          <Badge state={toState(campaign)} />,
         ])}
         isTall
       />
@@ -55,10 +56,10 @@ function renderCampaigns(view: View<"account" | "campaigns" | "stats">): VNode {
   );
 }
 
-function nameState({ ended_at, fault, follow_up }: ShownCampaign): string {
-  if (ended_at !== null) return "ended";
-  if (fault !== null) return "unusable text";
-  return follow_up > 0 ? `follow-up ${follow_up}` : "open";
+function toState({ ended_at, fault, follow_up }: ShownCampaign): BadgeState {
+  if (ended_at !== null) return ["neutral", "pause", "ended"];
+  if (fault !== null) return ["bad", "triangleAlert", "unusable text"];
+  return ["good", "check", follow_up > 0 ? `follow-up ${follow_up}` : "open"];
 }
 
 const READS = [
@@ -157,8 +158,8 @@ function Facts({ campaign }: { readonly campaign: ShownCampaign }): VNode {
  */
 function Counted({ count: { known, matching, due, left_out, not_due } }: { readonly count: Found["count"] }): VNode {
   const rows = [
-    ...not_due.map(({ reason, recipients }) => ["in the audience, but not now", toSpaces(reason), recipients] as const),
-    ...left_out.map(({ reason, recipients }) => ["left out", toSpaces(reason), recipients] as const),
+    ...not_due.map(({ reason, recipients }) => [describeReason(reason), recipients, "in the audience, but not now"]),
+    ...left_out.map(({ reason, recipients }) => [describeReason(reason), recipients, "left out"]),
   ];
   return (
     <Section id="audience" title="Audience">
@@ -169,10 +170,15 @@ function Counted({ count: { known, matching, due, left_out, not_due } }: { reado
         {grouped(matching)} of {countInWords(known, "known recipient")} belong to the audience. X may still refuse some.
       </p>
       {rows.length === 0 ? null : (
-        <Table label="Why others get none" columns={["who", "why", ...numbers("recipients")]} rows={rows} rowHead={1} />
+        <Table label="Why others get none" columns={["why", ...numbers("recipients"), "who"]} rows={rows} />
       )}
     </Section>
   );
+}
+
+function describeReason(reason: string): string {
+  const known = SKIP_REASONS.find((one) => one === reason);
+  return known === undefined ? toSpaces(reason) : describeSkip(known);
 }
 
 function Runs({ view, found: { runs, runCount } }: { readonly view: View<"runs">; readonly found: Found }): VNode {
@@ -214,7 +220,8 @@ function Results({ figures, verdict }: ResultsProps): VNode {
         <NamedValues
           of={[
             ["sent", grouped(figures.sent)],
-            ["failed, in doubt", `${grouped(figures.failed)}, ${grouped(figures.in_doubt)}`],
+            ["failed", grouped(figures.failed)],
+            ["in doubt", grouped(figures.in_doubt)],
             [
               "replied",
               grouped(figures.replied) +

@@ -2,6 +2,7 @@
 import type { VNode } from "preact";
 import { countInWords, grouped, ALL_OF } from "../../platform/counts-and-lists.ts";
 import { Field, Select } from "../parts/action-form.tsx";
+import { Sentences } from "../parts/table.tsx";
 import { columnInWords, type Preview } from "./import-columns.tsx";
 import { BASIS_WORDS } from "./people.tsx";
 
@@ -55,17 +56,13 @@ export function LackingConsent({ preview: { lacking_evidence: lacking } }: Conse
   if (lacking.length === 0) return null;
   return (
     <section>
-      <ul>
-        {lacking.map(({ missing, count, first }) => (
-          <li>
-            <bdi>
-              {countInWords(count, "person has", "people have")} no {ALL_OF.format(missing.map(columnInWords))}:{" "}
-              {first.slice(0, NAMED_MAX).map(nameWithLine).join(", ")}
-              {count > NAMED_MAX ? ` and ${grouped(count - NAMED_MAX)} more` : ""}.
-            </bdi>
-          </li>
-        ))}
-      </ul>
+      <Sentences
+        of={lacking.map(({ missing, count, first }) => {
+          const more = count > NAMED_MAX ? ` and ${grouped(count - NAMED_MAX)} more` : "";
+          const lacks = `${countInWords(count, "person has", "people have")} no ${ALL_OF.format(missing.map(columnInWords))}`;
+          return `${lacks}: ${first.slice(0, NAMED_MAX).map(nameWithLine).join(", ")}${more}.`;
+        })}
+      />
     </section>
   );
 }

@@ -7,6 +7,7 @@ import { BASIS_WORDS } from "./people.tsx";
 import { FileField } from "../parts/action-form.tsx";
 import { Badge } from "../parts/icon.tsx";
 import { A, HiddenFields } from "../parts/link.tsx";
+import { Sentences } from "../parts/table.tsx";
 import { FaultNotice } from "../document.tsx";
 import { useView, type Notice, type View } from "../page-context.ts";
 
@@ -248,13 +249,7 @@ function Remarks({ preview: { duplicates, revoked, notes } }: PreviewProps): VNo
   return (
     <section>
       <h3>Read otherwise than written</h3>
-      <ul>
-        {remarks.map((remark) => (
-          <li>
-            <bdi>{remark}</bdi>
-          </li>
-        ))}
-      </ul>
+      <Sentences of={remarks} />
     </section>
   );
 }

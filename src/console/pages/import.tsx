@@ -4,7 +4,7 @@ import { ConfirmedAction, FileField, Select } from "../parts/action-form.tsx";
 import type { RunSettings } from "../../outreach/run-status.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
-import { breakable, OnlyFirst, Table } from "../parts/table.tsx";
+import { breakable, OnlyFirst, Sentences, Table } from "../parts/table.tsx";
 import type { Preview, RefusedRows } from "./import-columns.tsx";
 import { ImportForm } from "./import-preview.tsx";
 import { consolePage, type ConsolePage, type Notice, type View } from "../page-context.ts";
@@ -158,13 +158,7 @@ function Noted({ noted_cells: count, notes }: NotedCells): VNode | null {
   if (count === 0) return null;
   return (
     <Section id="notes" title="Cells to look at">
-      <ul>
-        {notes.map((note) => (
-          <li>
-            <bdi>{note}</bdi>
-          </li>
-        ))}
-      </ul>
+      <Sentences of={notes} />
     </Section>
   );
 }
@@ -174,13 +168,11 @@ function Duplicates({ duplicates, duplicate_rows: rows }: ImportReport): VNode |
   return (
     <Section id="duplicates" title="The same person twice">
       <OnlyFirst shown={ROWS_SHOWN_MAX} count={duplicates} />
-      <ul>
-        {rows.slice(0, ROWS_SHOWN_MAX).map(({ line, of }) => (
-          <li>
-            Line {grouped(line)} counts in place of line {grouped(of)}.
-          </li>
-        ))}
-      </ul>
+      <Sentences
+        of={rows
+          .slice(0, ROWS_SHOWN_MAX)
+          .map(({ line, of }) => `Line ${grouped(line)} counts in place of line ${grouped(of)}.`)}
+      />
     </Section>
   );
 }
@@ -204,7 +196,14 @@ function SuppressionsForm({ view }: { readonly view: View }): VNode | null {
           </span>
         }
       >
-        <FileField describedBy="suppressions-says" /> <DatesField />{" "}
+        <FileField describedBy="suppressions-says" />{" "}
+        <Select
+          name="dates"
+          label="Dates such as 3/2/2026"
+          values={["dmy", "mdy"]}
+          inWords={(order) => (order === "dmy" ? "day first (dmy)" : "month first (mdy)")}
+          none="are refused"
+        />{" "}
         <button>Suppress all people of the file for good</button>
       </ConfirmedAction>
       <p>
@@ -217,22 +216,5 @@ function SuppressionsForm({ view }: { readonly view: View }): VNode | null {
         </A>
       </p>
     </Section>
-  );
-}
-
-const DATE_ORDERS = {
-  dmy: "day first (dmy)",
-  mdy: "month first (mdy)",
-};
-
-function DatesField(): VNode {
-  return (
-    <Select
-      name="dates"
-      label="Dates such as 3/2/2026"
-      values={Object.keys(DATE_ORDERS) as readonly (keyof typeof DATE_ORDERS)[]}
-      inWords={(order) => DATE_ORDERS[order]}
-      none="are refused"
-    />
   );
 }

@@ -10,7 +10,7 @@ import {
 } from "../../history/link-clicks.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { BestHour, ClicksChart, RangePicker, readPeriods, readRangeFields } from "../parts/time-charts.tsx";
-import { ConsoleDocument, Section } from "../document.tsx";
+import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { EventList, RecipientLink, Words } from "../parts/events.tsx";
 import { ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
@@ -43,11 +43,10 @@ function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspecte
   ];
   return (
     <ConsoleDocument title="Links" path="/links" view={view}>
-      <h1>Links</h1>
-      <p>
-        {countInWords(all.people, "click")} by people, {grouped(all.suspected)} suspected to be X itself,{" "}
-        {grouped(all.bots)} by bots.
-      </p>
+      <Head
+        title="Links"
+        says={`${countInWords(all.people, "click")} by people, ${grouped(all.suspected)} suspected to be X itself, ${grouped(all.bots)} by bots.`}
+      />
       <RangePicker view={view} path="/links" />
       <ClicksChart view={view} unit="day" quarters={quarters} />
       {links.length === 0 ? (
@@ -104,17 +103,19 @@ async function renderLink(
   const converted = readConversions(view).get(link);
   return (
     <ConsoleDocument title={link} path="/links" view={view}>
-      <h1>
-        <bdi>{link}</bdi>
-      </h1>
-      {counts === undefined ? (
-        <p class="empty">No click of this link is counted by itself.</p>
-      ) : (
-        <p>
-          {countInWords(counts.people, "click")} by people, {grouped(counts.suspected)} suspected,{" "}
-          {grouped(counts.bots)} by bots; first <Time at={counts.first} />, last <Time at={counts.last} />.
-        </p>
-      )}
+      <Head
+        title={<bdi>{link}</bdi>}
+        says={
+          counts === undefined ? (
+            "No click of this link is counted by itself."
+          ) : (
+            <>
+              {countInWords(counts.people, "click")} by people, {grouped(counts.suspected)} suspected,{" "}
+              {grouped(counts.bots)} by bots; first <Time at={counts.first} />, last <Time at={counts.last} />.
+            </>
+          )
+        }
+      />
       {converted === undefined ? null : (
         <p>
           {countInWords(converted.total, "conversion")}, {grouped(converted.reversed)} reversed; value {converted.value}

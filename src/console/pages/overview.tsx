@@ -50,7 +50,7 @@ async function renderOverview(view: View<(typeof READS)[number] | "results">): P
       view={view}
       changes={view.asOf === undefined ? null : <ChangesSince view={view} />}
     >
-      <Head title="Overview">
+      <Head title="Overview" says={news.open[0]?.sums}>
         {view.formToken === undefined ? null : <ImportLink look="button" label="Import people…" />}
       </Head>
       <SetupLeft view={view} />

@@ -130,10 +130,11 @@ function Case({ view, found }: FoundProps): VNode {
   const suppressed = events.find(({ type }) => type === "RecipientSuppressed");
   const held = contact.isHeld ? events.find(({ type }) => type === "RecipientHeld") : undefined;
   return (
-    <section class="card" aria-labelledby="case">
-      <h2 id="case">
-        Why {contact.isSuppressed ? "will" : "did"} <bdi>{name}</bdi> get {describeCase(found)}?
-      </h2>
+    <Section
+      id="case"
+      class="card"
+      title={["Why ", contact.isSuppressed ? "will " : "did ", <bdi>{name}</bdi>, ` get ${describeCase(found)}?`]}
+    >
       <ol class="reasons">
         <Reason title="Consent" proof={found.grounds}>
           <Words view={view} sentence={found.consent} />
@@ -156,7 +157,7 @@ function Case({ view, found }: FoundProps): VNode {
         <EventReason view={view} title="Held" event={held} />
         <EventReason view={view} title="Suppressed" event={suppressed} />
       </ol>
-    </section>
+    </Section>
   );
 }
 
@@ -294,10 +295,10 @@ function TheirLinks({ links }: { readonly links: RecipientPage["links"] }): VNod
     <Section id="their-links" title="Links sent to them">
       <Table
         label="Clicks of the links sent to them"
-        columns={[...breakable("link"), "sent to", ...numbers("people", "suspected", "bots")]}
+        columns={[...breakable("link"), "sent", ...numbers("people", "suspected", "bots")]}
         rows={links.map(({ link, messages, clicks }) => [
           <LinkName link={link} />,
-          messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`,
+          messages === 0 ? "not known" : messages === 1 ? "to them alone" : `to ${grouped(messages)} people`,
           ...(clicks === undefined
             ? ["not shown, since they did not grant tracking"]
             : [clicks.people, clicks.suspected, clicks.bots]),

@@ -13,7 +13,7 @@ import {
 import { countInWords, formatDuration, formatPercent, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { sortRows } from "../../platform/sorted-page.ts";
 import { addressWith, hrefForLink } from "../hrefs.ts";
-import { ConsoleDocument, Section } from "../document.tsx";
+import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
 import { chooseScale, RateChart } from "../parts/charts.tsx";
 import { OptionalLink, RunLink } from "../parts/events.tsx";
@@ -38,8 +38,7 @@ async function renderResults(view: ResultsView): Promise<VNode> {
   const results = await readResults(view, { by, days, from, to });
   return (
     <ConsoleDocument title="Results" path="/results" view={view}>
-      <h1>Results</h1>
-      <p>{results.days}</p>
+      <Head title="Results" says={results.days} />
       <Filter results={results} days={days} />
       {results.mergedDays === "" ? null : <p>{results.mergedDays}</p>}
       {results.rows.length === 0 ? (

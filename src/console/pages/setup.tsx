@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { ActionForm, Hindered } from "../parts/action-form.tsx";
-import { ConsoleDocument, Section } from "../document.tsx";
+import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
@@ -23,17 +23,21 @@ async function renderSetup(
   const finished = steps.filter(({ status }) => status === "done");
   return (
     <ConsoleDocument title="Setup" path="/setup" view={view}>
-      <h1>Setup</h1>
-      <p>
-        {finished.length} of {steps.length} steps are done.{" "}
-        {steps.every(({ status }) => status !== "to_do") ? (
+      <Head
+        title="Setup"
+        says={
           <>
-            A run can start: <A href="/">the overview</A> has a dry run, which lists its recipients.
+            {finished.length} of {steps.length} steps are done.{" "}
+            {steps.every(({ status }) => status !== "to_do") ? (
+              <>
+                A run can start: <A href="/">the overview</A> has a dry run, which lists its recipients.
+              </>
+            ) : (
+              "Changes in .env take effect when the service restarts; all else shows here at once."
+            )}
           </>
-        ) : (
-          "Changes in .env take effect when the service restarts; all else shows here at once."
-        )}
-      </p>
+        }
+      />
       <ol class="steps">{steps.flatMap((step) => (step.status === "done" ? [] : [<StepItem step={step} />]))}</ol>
       <details>
         <summary>Finished steps</summary>

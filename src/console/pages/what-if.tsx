@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
-import { ConsoleDocument, Section } from "../document.tsx";
+import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { eventHref, type RecipientNames } from "../hrefs.ts";
 import { ActionForm, Field, Lines, Select } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
-import { numbers, OnlyFirst, Table } from "../parts/table.tsx";
+import { numbers, OnlyFirst, Sentences, Table } from "../parts/table.tsx";
 import { consolePage, type ConsolePage, type Notice, useView, type View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
 import { Figure } from "./results.tsx";
@@ -88,8 +88,10 @@ interface RulesPageProps {
 function RulesPage({ view, fields, children }: RulesPageProps): VNode {
   return (
     <ConsoleDocument title="What if" path="/results" view={view} isStill>
-      <h1>What other rules would have done</h1>
-      <p>All runs of the log are decided again by these rules, and nothing is sent. An empty field stays as it was.</p>
+      <Head
+        title="What other rules would have done"
+        says="All runs of the log are decided again by these rules, and nothing is sent. An empty field stays as it was."
+      />
       {view.asOf === undefined ? (
         <RulesForm fields={fields} />
       ) : (
@@ -214,11 +216,7 @@ function Open({ sentences }: { readonly sentences: readonly string[] }): VNode |
   if (sentences.length === 0) return null;
   return (
     <Section id="open" title="What stays open">
-      <ul>
-        {sentences.map((sentence) => (
-          <li>{sentence}</li>
-        ))}
-      </ul>
+      <Sentences of={sentences} />
     </Section>
   );
 }

@@ -2,7 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { HistogramBars } from "../../history/chart-figures.ts";
 import { formatPercent, grouped } from "../../platform/counts-and-lists.ts";
-import { numbers, Table } from "./table.tsx";
+import { NumberTable } from "./table.tsx";
 import { formatTime, useTimes } from "./time.tsx";
 
 /** A kind that a chart counts, such as clicks by bots. The kinds are stacked in each bar. */
@@ -225,17 +225,18 @@ function Numbers<Kind extends string>(props: BarChartProps<Kind> & { readonly is
   return (
     <details>
       <summary>The numbers as a table</summary>
-      <Table
-        label={`${title}: the numbers`}
-        columns={["when", ...numbers(...names)]}
-        rows={bars
-          .toReversed()
-          .map((bar) => [
-            <BarTime label={bar.label} as={hasHours(bar.label) ? "short" : "date"} />,
-            ...series.map(({ kind }) => bar.counts[kind]),
-            ...(isCompared ? [countBefore(series, bar)] : []),
-          ])}
-      />
+      <div class="tallied" tabIndex={0} role="region" aria-label={`${title}: the numbers`}>
+        <NumberTable
+          heads={["When", ...names]}
+          rows={bars
+            .toReversed()
+            .map((bar) => [
+              <BarTime label={bar.label} as={hasHours(bar.label) ? "short" : "date"} />,
+              ...series.map(({ kind }) => bar.counts[kind]),
+              ...(isCompared ? [countBefore(series, bar)] : []),
+            ])}
+        />
+      </div>
     </details>
   );
 }

@@ -9,6 +9,7 @@ import { addressWith, eventHref, runHref } from "../hrefs.ts";
 import { EventList, EventSentence, findLook, Glyph, LinkName, Words } from "./events.tsx";
 import { Badge, type BadgeState } from "./icon.tsx";
 import { A } from "./link.tsx";
+import { NumberTable } from "./table.tsx";
 import { Time, toIso } from "./time.tsx";
 
 type News = Awaited<ReturnType<typeof readNews>>;
@@ -150,28 +151,17 @@ function Span({ line: { from, to } }: { readonly line: Line }): VNode {
 function Links({ links }: { readonly links: Line["links"] }): VNode {
   const isFetched = links.some(({ suspected }) => suspected > 0);
   return (
-    <table class="tally">
-      <thead>
-        <tr>
-          <th scope="col">Link</th>
-          <th scope="col">People</th>
-          <th scope="col">Bots</th>
-          {isFetched ? <th scope="col">X itself</th> : null}
-        </tr>
-      </thead>
-      <tbody>
-        {links.slice(0, LINKS_SHOWN).map(({ link, clicks, bots, suspected }) => (
-          <tr>
-            <th scope="row">
-              <LinkName link={link} />
-            </th>
-            <td>{grouped(clicks - suspected)}</td>
-            <td>{grouped(bots)}</td>
-            {isFetched ? <td>{grouped(suspected)}</td> : null}
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <NumberTable
+      heads={["Link", "People", "Bots", ...(isFetched ? ["X itself"] : [])]}
+      rows={links
+        .slice(0, LINKS_SHOWN)
+        .map(({ link, clicks, bots, suspected }) => [
+          <LinkName link={link} />,
+          clicks - suspected,
+          bots,
+          ...(isFetched ? [suspected] : []),
+        ])}
+    />
   );
 }
 

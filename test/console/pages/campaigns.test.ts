@@ -38,9 +38,9 @@ describe("the pages of campaigns", () => {
     await using harness = await openWithCampaigns();
     const rows = await rowsOf(await pageAt(harness, "/campaigns"));
     expect(rows).toEqual([
-      "default | all recipients | 0 | by the settings | open",
-      expect.stringMatching(/^spring \| recipients from the source list \| 1 \| .* \| open$/),
-      expect.stringMatching(/^spring-2 \| recipients who got a message of spring .* \| 0 \| .* \| follow-up 1$/),
+      "default | all recipients | 0 | by the settings | Open",
+      expect.stringMatching(/^spring \| recipients from the source list \| 1 \| .* \| Open$/),
+      expect.stringMatching(/^spring-2 \| recipients who got a message of spring .* \| 0 \| .* \| Follow-up 1$/),
     ]);
   });
 
@@ -50,12 +50,12 @@ describe("the pages of campaigns", () => {
     expect((await textsAt(page, "pre")).map(({ text }) => text)).toEqual(["Hi\n---\nHello"]);
     expect(await rowsOf(page)).toEqual([
       expect.stringMatching(/^Run 1 \| .* \| 1 \| 0 \| 0 \| completed$/),
-      "in the audience, but not now | no consent | 2",
-      "in the audience, but not now | already contacted | 1",
+      "no consent on record | 2 | in the audience, but not now",
+      "already contacted | 1 | in the audience, but not now",
     ]);
     expect(await rowsOf(await pageAt(harness, "/campaigns/spring-2"))).toEqual([
-      "left out | not messaged | 2",
-      "left out | messaged recently | 1",
+      "not messaged | 2 | left out",
+      "messaged recently | 1 | left out",
     ]);
     expect((await ask(harness.app, "/campaigns/never")).status).toBe(404);
   });
@@ -74,11 +74,11 @@ describe("the pages of campaigns", () => {
     await using harness = await openConsole();
     const data = { name: "spring", text: "Hi {{optout}}", audience: {} };
     await harness.append("outreach", person("ada"), { type: "CampaignCreated", data });
-    expect((await rowsOf(await pageAt(harness, "/campaigns")))[1]).toMatch(/^spring \| .* \| unusable text$/);
+    expect((await rowsOf(await pageAt(harness, "/campaigns")))[1]).toMatch(/^spring \| .* \| Unusable text$/);
     const page = await pageAt(harness, "/campaigns/spring");
     const fault = "line 1, column 1: {{optout}} needs PUBLIC_URL, an address that recipients can open";
     expect((await textsAt(page, '[role="alert"]'))[0]!.text).toEndWith(`the settings cannot send its text: ${fault}.`);
-    expect(await rowsOf(page)).toEqual(["in the audience, but not now | unusable text | 1"]);
+    expect(await rowsOf(page)).toEqual(["unusable text | 1 | in the audience, but not now"]);
     const next = async () => (await rowsOf(await pageAt(harness, "/people/@ada")))[1];
     expect(await next()).toEndWith(`no: its text cannot be sent (${fault})`);
     await harness.append("outreach", { type: "CampaignEnded", data: { name: "spring" } });

@@ -300,7 +300,7 @@ describe("the page of a recipient", () => {
     );
     await harness.append("link-go.example/ada", click("ada"), click("ada"), click("ada", true));
     const [untracked] = await rowsOf(await pageAt(harness, "/people/1001"));
-    expect(untracked).toBe("go.example/ada | them alone | not shown, since they did not grant tracking");
+    expect(untracked).toBe("go.example/ada | to them alone | not shown, since they did not grant tracking");
     await harness.append("outreach", {
       type: "ConsentRecorded",
       data: { recipient: ADA, tracking: "granted", tracking_source: "form" },
@@ -309,8 +309,8 @@ describe("the page of a recipient", () => {
     const [ada, all] = await rowsOf(page);
     // Both clicks came so soon after the message that they count as clicks by people or, suspected as X's own fetches,
     // separately.
-    expect(ada).toMatch(/^go\.example\/ada \| them alone \| (2 \| 0|0 \| 2) \| 1$/);
-    expect(all).toBe("go.example/all | 2 people | 0 | 0 | 0");
+    expect(ada).toMatch(/^go\.example\/ada \| to them alone \| (2 \| 0|0 \| 2) \| 1$/);
+    expect(all).toBe("go.example/all | to 2 people | 0 | 0 | 0");
     expect(await textsAt(page, "tbody th")).toMatchObject([
       { links: ["/links/go.example/ada"] },
       { links: ["/links/go.example/all"] },

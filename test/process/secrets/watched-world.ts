@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { SandboxOptions } from "../../../sandbox/sandbox.ts";
 import { ended, openInstallation, type Running, type Installation } from "../../harness/process.ts";
+import type { Captured } from "../../harness/capture-command.ts";
 import { readStoredStates } from "../../harness/stored-states.ts";
 import type { Written } from "./find-secrets.ts";
 
@@ -33,8 +34,8 @@ export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): P
     keep(`the process list of ${args.join(" ")}`, readFileSync(`/proc/${child.pid}/cmdline`));
     return child;
   };
-  const execute: Installation["execute"] = async (...args) => {
-    const all = await ended(start(args));
+  const recorded = async (args: readonly string[], running: Promise<Captured>): Promise<Captured> => {
+    const all = await running;
     keep(`the output of ${args.join(" ")}`, all.out + all.err);
     return all;
   };
@@ -43,8 +44,8 @@ export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): P
     written,
     keep,
     start,
-    execute,
-    command: execute,
+    execute: (...args) => recorded(args, ended(start(args))),
+    command: (...args) => recorded(args, world.command(...args)),
     async keepFiles(moment) {
       for (const path of filesIn(world.directory)) keep(`${path} ${moment}`, readFileSync(join(world.directory, path)));
       const states = await readStoredStates(join(world.directory, "reachlog.sqlite"));
