@@ -11,7 +11,6 @@ const DELIMITERS = [",", ";", "\t"];
 
 /** Line ends of all systems. One CSV file may mix them, because a line appended by hand often ends differently. */
 const LINE_ENDS = ["\r\n", "\n", "\r"];
-const LINE_END = /\r\n|\n|\r/;
 
 /** Matches the first line `sep=;`, by which Excel tells the separator and which it does not show. */
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i;
@@ -141,10 +140,15 @@ const CELLS_MAX = COLUMNS_MAX + 1;
  */
 function splitRecords(text: string, delimiter: string, firstLine: number): CsvRecord[] {
   const records: CsvRecord[] = [];
+  const lines = text.includes("\r") ? text.replaceAll(/\r\n|\r/g, "\n") : text;
   let line = firstLine;
-  for (const row of text.split(LINE_END)) {
-    // Millions of blank lines, which some programs write below a list, would take gigabytes as records.
-    if (isFilled(row.replaceAll(delimiter, ""))) records.push({ line, cells: row.split(delimiter, CELLS_MAX) });
+  // Some programs write millions of blank lines below a list. As records they would take gigabytes, and as texts seconds.
+  for (let start = 0, end = 0; start < lines.length; start = end + 1) {
+    end = lines.indexOf("\n", start);
+    if (end < 0) end = lines.length;
+    const row = lines.slice(start, end);
+    if (row !== "" && isFilled(row.replaceAll(delimiter, "")))
+      records.push({ line, cells: row.split(delimiter, CELLS_MAX) });
     line++;
   }
   return records;
