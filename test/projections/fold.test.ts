@@ -62,7 +62,8 @@ test("the generated histories contain every event type", () => {
     fc.property(histories(), ({ events }) => {
       for (const { type } of events) told.add(type);
     }),
-    RUNS,
+    // Fewer histories lack a rare type now and then.
+    { numRuns: 500 },
   );
   expect(eventSpecs.map(({ type }) => type).filter((type) => !told.has(type))).toEqual([]);
 });

@@ -358,8 +358,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the stats leave out what a look at the conversation found",
     "projections/stats.ts",
-    "if (kind === undefined) return state;",
-    'if (kind === undefined || (event.type === "DirectMessageSent" && event.data.settled_by !== "answer")) return state;',
+    "if (kind !== undefined) totals[kind]++;",
+    'if (kind !== undefined && (type !== "DirectMessageSent" || data.settled_by === "answer")) totals[kind]++;',
   ),
   one(
     "no event says that the log was restored",

@@ -131,7 +131,7 @@ test("a silent server is given up and the next one is used", async () => {
   const silent = createServer().listen(0, "127.0.0.1");
   await once(silent, "listening");
   const { port } = silent.address() as AddressInfo;
-  const { port: answering } = new URL(await newDatabase());
+  const { port: answering } = new URL(await newDatabase({ pooled: false }));
   const database = openDatabase({ url: urlOf([port, Number(answering)]), connections: 1, name: "test" });
   const givenUp = database.run((sql) => sql`SELECT 1`, 200);
   expect(await refusalOf(givenUp)).toBeInstanceOf(Error);
