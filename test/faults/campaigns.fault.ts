@@ -151,7 +151,7 @@ async function moveToServer(world: Installation, stack: AsyncDisposableStack): P
 }
 
 /** Adds people of each kind to X, and imports them with their consents. Returns their kinds by their ids. */
-async function addTrialPeople({ sandbox, command, file }: Installation): Promise<Map<string, Kind>> {
+async function addTrialPeople({ sandbox, execute, file }: Installation): Promise<Map<string, Kind>> {
   const kinds = new Map<string, Kind>();
   const rows = ["username,basis,consent_at,consent_source,consent_for,city"];
   for (let number = 0; number < PEOPLE; number++) {
@@ -168,7 +168,7 @@ async function addTrialPeople({ sandbox, command, file }: Installation): Promise
       `${username},${basis},${evidence},${kind === "forTopic" ? "news" : ""},${kind === "elsewhere" ? "Pisa" : "Rome"}`,
     );
   }
-  expect(await command("recipients", "import", file("trial.csv", rows.join("\n")))).toMatchObject({ code: 0 });
+  expect(await execute("recipients", "import", file("trial.csv", rows.join("\n")))).toMatchObject({ code: 0 });
   return kinds;
 }
 

@@ -128,8 +128,8 @@ async function addMixedPeople({
     rows.push(`${username},${kind === 18 ? "none" : "opt_in"}`);
     ([3, 8, 13, 18].includes(kind) ? unwanted : wanted).push(id);
   }
-  expect(await command("recipients", "import", file("people.csv", rows.join("\n")))).toMatchObject({ code: 0 });
-  for (const handle of suppressed) expect(await command("recipients", "suppress", handle)).toMatchObject({ code: 0 });
+  expect(await execute("recipients", "import", file("people.csv", rows.join("\n")))).toMatchObject({ code: 0 });
+  for (const handle of suppressed) expect(await execute("recipients", "suppress", handle)).toMatchObject({ code: 0 });
   return { wanted, unwanted };
 }
 
