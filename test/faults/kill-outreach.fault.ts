@@ -106,7 +106,7 @@ test(`at most ${LIMIT} of ${PEOPLE} recipients get a message, each once, after $
  */
 async function addMixedPeople({
   sandbox,
-  command,
+  execute,
   file,
 }: Installation): Promise<{ wanted: string[]; unwanted: string[] }> {
   const wanted: string[] = [];
