@@ -79,9 +79,7 @@ export function consentForCampaign(
   contact: Contact | undefined,
   { campaign = DEFAULT_CAMPAIGN, topic }: Pick<ReachRules, "campaign" | "topic">,
 ): Consent {
-  const known = contact ?? NO_CONSENT;
-  // Most recipients have no consent of a name, and a count asks for those of all recipients.
-  return known.consents_for === undefined ? known : consentFor(known, [campaign, topic]);
+  return consentFor(contact ?? NO_CONSENT, [campaign, topic]);
 }
 
 /** Skip reasons that stand for the network's answer, in an earlier look-up, that we cannot write to the recipient. */

@@ -62,8 +62,8 @@ function unsend({ sent, handles }: Results, number: number, { id, username, supe
 }
 
 /**
- * Returns a message as it was at the position, which is not before it: the same object if it is unchanged since and has no clicks, which are
- * counted in place. Members are set to undefined: deleting slows an object down.
+ * Returns a message as it was at a position, which is not before its own: the same object if it is unchanged since and
+ * has no clicks, which are counted in place. Members are set to undefined: deleting slows an object down.
  */
 export function messageAt(message: Message, position: number): Message {
   const { settled, seen, replied, opted_out, doubt, revoked } = message;

@@ -38,7 +38,7 @@ import {
 } from "./campaigns/rules.ts";
 import { toNotReached } from "./requested/requests.ts";
 import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
-import { isClosed, isClosedFor, type TurnMoment } from "./send-window.ts";
+import { isClosedFor, refusesStart, type TurnMoment } from "./send-window.ts";
 
 /** The input of a decision in a run: the states of projections, all at one position of the log. */
 export interface OutreachState extends CampaignState {
@@ -196,10 +196,7 @@ export function decideStart(
   // A dry run sends nothing and uses no place of the quota.
   if (dryRun) return "start";
   if (remaining(state, rules, now) === 0) return "daily_limit_reached";
-  const { window } = rules;
-  // A closed window refuses the run only if all recipients share it: with a window for each, it may be open for some.
-  const endsAtOnce = window?.whenClosed === "end" && window.zone === "quota" && isClosed(window, now.timezone, now);
-  return endsAtOnce ? "window_closed" : "start";
+  return refusesStart(rules.window, now) ? "window_closed" : "start";
 }
 
 /** One recipient's turn in a run: their profile on the network, and data for the event of the intent to write. */

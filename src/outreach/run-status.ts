@@ -25,7 +25,7 @@ import { showQuota } from "./outreach.operations.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";
 import { placesLeft, remaining } from "./run-limits.ts";
 import { createStopWords } from "./stop-words.ts";
-import { changesAt, isOpen } from "./send-window.ts";
+import { changesAt, isOpen, refusesStart } from "./send-window.ts";
 import { SOURCE_KINDS } from "./sources/sources.ts";
 
 /** The settings that pages about runs show. */
@@ -123,7 +123,7 @@ export function readRunRefusal({ stateNow, now }: PageMoment, settings: RunSetti
   if (remaining({ quota }, settings, day) === 0) {
     return { why: "Today's messages are used up", until: isoTime(resetsAt(quota, dailyLimit, day)) };
   }
-  if (window?.whenClosed !== "end" || window.zone !== "quota" || isOpen(window.hours, timezone, now)) return undefined;
+  if (window === undefined || !refusesStart(window, { ...day, clockMs: now })) return undefined;
   const opensAt = changesAt(window.hours, timezone, now);
   return { why: "The sending window is closed", until: opensAt === undefined ? undefined : isoTime(opensAt) };
 }

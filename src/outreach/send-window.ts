@@ -94,6 +94,14 @@ export function isClosed({ hours }: SendWindow, timezone: string, { ms, clockMs 
   return !isOpen(hours, timezone, ms) || !isOpen(hours, timezone, clockMs);
 }
 
+/**
+ * True if the closed sending window refuses the start of a run. With a window for each recipient, it may be open for
+ * some of them.
+ */
+export function refusesStart(window: SendWindow | undefined, now: TurnMoment): boolean {
+  return window?.whenClosed === "end" && window.zone === "quota" && isClosed(window, now.timezone, now);
+}
+
 /** Returns the time at which a closed sending window opens, ms since the epoch; `now.clockMs` if it is open. */
 export function opensAt({ hours }: SendWindow, timezone: string, { ms, clockMs }: TurnMoment): number {
   const openings = [ms, clockMs]

@@ -130,7 +130,7 @@ export function createPageMoments({ store, projector, past, clock, timezone }: M
       const states: Partial<States> | undefined = await past.at(position, await findReads(unfolded));
       if (states === undefined) return { outcome: "not_ready" };
       const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
-        // A page does not read a state that it can rewind itself, until an erasure has that state folded again.
+        // The page wanted to rewind this state itself, but an erasure meanwhile has it folded again.
         if (!(name in states) && rewindOf(name) !== undefined) throw new MomentFolding(position);
         if (!(name in states)) throw new Error(`a page reads ${name}, which it does not declare`);
         return states[name] as StateOf<Name>;

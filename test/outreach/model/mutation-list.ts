@@ -420,7 +420,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a run starts although the window is closed",
     DECIDE,
-    'return endsAtOnce ? "window_closed" : "start";',
+    'return refusesStart(rules.window, now) ? "window_closed" : "start";',
     'return "start";',
   ),
   one("a recipient's own zone does not count", WINDOW, "(own ?? timezone)", "timezone"),
