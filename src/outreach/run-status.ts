@@ -250,10 +250,13 @@ export async function readDryRun(
     rows: rows.slice(0, SENDS_SHOWN).map(toRow),
     next: rows[SENDS_SHOWN]?.position,
     /** Number of the last run that began after the dry run, so that the dry run's findings may be outdated. */
-    ranSince: [...moment.state("runs").started.values()].findLast(
-      ({ number, started_at }) => number !== null && started_at > at,
-    )?.number,
+    ranSince: findRunSince(moment, at),
   };
+}
+
+function findRunSince({ state }: PageMoment<"runs">, at: string): number | null | undefined {
+  const runs = [...state("runs").started.values()];
+  return runs.findLast(({ number, started_at }) => number !== null && started_at > at)?.number;
 }
 
 /** Returns the message that a run of the campaign would send now; undefined without one. */
