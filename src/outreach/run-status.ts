@@ -350,7 +350,7 @@ export function readDryRunCost({ stateNow, position }: PageMoment, { requireCons
  * Counts the recipients in the log who lack consent or its evidence, and lists the template's fields for which none has
  * a value.
  */
-export function readReadiness({ state }: PageMoment<"contacts">, { template }: RunSettings) {
+export function readReadiness({ state }: PageMoment<"contacts">, { template, stopWords }: RunSettings) {
   const { people, fields } = state("contacts");
   let [unagreed, unproved] = [0, 0];
   for (const contact of people.values()) {
@@ -368,5 +368,7 @@ export function readReadiness({ state }: PageMoment<"contacts">, { template }: R
     unproved,
     /** Fields of the template for which no recipient has a value. */
     missingFields: template === undefined || people.size === 0 ? [] : missingPlaceholders(template, fields.keys()),
+    /** How the message offers to opt out; undefined without a template. */
+    optOut: describeOptOut({ template, stopWords }),
   };
 }
