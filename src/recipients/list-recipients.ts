@@ -231,7 +231,7 @@ export async function readRecipient(
   const shown = positions.slice(-EVENTS_SHOWN);
   const events = await readNewestFirst(moment, shown);
   const { reads = [] } = contact;
-  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted").map(hideCodes);
+  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
   return {
     known: "named" as const,
     recipient: toRecipient(contact),
@@ -242,9 +242,12 @@ export async function readRecipient(
     events,
     /** Number of events older than those shown, and the position before which the next page begins. */
     older: { count: positions.length - shown.length, before: shown[0] },
-    messages: attempts.map((attempt) => ({ attempt, outcome: describeOutcome(attempt, events) })),
-    trackedClicks: describeTrackedClicks(moment, contact),
-    links: listSentLinks(moment, contact, attempts, events),
+    messages: attempts.map((attempt) => ({
+      attempt: hideCodes(attempt),
+      outcome: describeOutcome(attempt, events),
+      trackedClicks: describeTrackedClicks(moment, attempt),
+    })),
+    links: listSentLinks(moment, contact, attempts.map(hideCodes), events),
     reads: await readNewestFirst(moment, reads.slice(-READS_SHOWN)),
     readCount: reads.length,
   };
@@ -284,11 +287,12 @@ function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Rec
 }
 
 /**
- * Describes a recipient's clicks on the links made for them alone. Empty if they have none or do not permit tracking.
+ * Describes a recipient's clicks on the links in a message that were made for them alone. Empty if it has none, or if
+ * they do not permit tracking.
  */
-function describeTrackedClicks(moment: PageMoment<"results">, contact: Contact): string {
-  const tracked = findTracked(moment.state("results"), contact)?.tracked;
-  if (tracked == null) return "";
+function describeTrackedClicks(moment: PageMoment<"results">, { data }: Attempt): string {
+  const tracked = findTracked(moment.state("results"), data);
+  if (tracked === undefined) return "";
   const { clicks, suspected, first, sent } = tracked;
   const after =
     first === null ? "" : `, the first ${formatDuration(Math.round((first - sent) / 1_000))} after the message`;

@@ -119,13 +119,14 @@ function unnamedPage(view: View<"account">, asked: string, isMissing: boolean): 
  * proves it.
  */
 function Case({ view, found }: FoundProps): VNode {
-  const { contact, events, messages, trackedClicks } = found;
+  const { contact, events, messages } = found;
   const [newest] = messages;
   const attempt = newest?.attempt;
   const name = contact.username === undefined ? "they" : `@${contact.username}`;
   const skipped = attempt === undefined ? events.find(({ type }) => type === "DirectMessageSkipped") : undefined;
+  // A reply may be read late: one that was written before the newest message does not answer it.
   const replied = events.find(
-    ({ type, position }) => type === "DirectMessageReceived" && position > (attempt?.position ?? 0),
+    ({ type, data }) => type === "DirectMessageReceived" && data.received_at >= (attempt?.time ?? ""),
   );
   const suppressed = events.find(({ type }) => type === "RecipientSuppressed");
   const held = contact.isHeld ? events.find(({ type }) => type === "RecipientHeld") : undefined;
@@ -152,7 +153,9 @@ function Case({ view, found }: FoundProps): VNode {
         {attempt !== undefined || skipped !== undefined ? null : (
           <Reason title="Not contacted">No run has reached them yet.</Reason>
         )}
-        {trackedClicks === "" ? null : <Reason title="Clicks">{trackedClicks}.</Reason>}
+        {newest === undefined || newest.trackedClicks === "" ? null : (
+          <Reason title="Clicks">{newest.trackedClicks}.</Reason>
+        )}
         <EventReason view={view} title="Reply" event={replied} />
         <EventReason view={view} title="Held" event={held} />
         <EventReason view={view} title="Suppressed" event={suppressed} />
@@ -263,6 +266,7 @@ function EarlierMessages({ view, messages }: { view: View<"runs">; messages: rea
           <p>
             <Time at={message.attempt.time} />: variant <VariantName message={message} />, in{" "}
             <RunName view={view} runId={message.attempt.data.run_id} />; {message.outcome}.
+            {message.trackedClicks === "" ? null : ` Clicks: ${message.trackedClicks}.`}
           </p>
           <pre tabIndex={0}>
             <bdi>{message.attempt.data.text}</bdi>

@@ -336,6 +336,38 @@ describe("the page of a recipient", () => {
     expect(await clicks()).toBeUndefined();
   });
 
+  test("credits clicks and replies to the message that they follow, and not to a later one", async () => {
+    const clock = { now: Date.parse("2026-11-20T10:00:00.000Z") };
+    const harness = await openConsole({ logClock: () => clock.now });
+    const { data } = attempted("see go.example/secret") as NewEvent<"DirectMessageAttempted">;
+    const own = { personal_links: [{ code: "secret", link: "go.example/all" }], links: ["go.example/all"] };
+    await harness.append("outreach", { type: "DirectMessageAttempted", data: { ...data, ...own } }, SENT);
+    clock.now += 60_000;
+    await harness.append("outreach", { type: "PersonalLinkClicked", data: { code: "secret" } });
+    const first = await reasonsOf(await pageAt(harness, "/people/1001"));
+    expect(first["Clicks"]?.text).toBe("1 on links of their own, the first 1 min after the message.");
+    clock.now += 86_400_000;
+    await harness.append(
+      "outreach",
+      { type: "DirectMessageAttempted", data: { ...data, attempt_id: "a2", campaign: "follow-up", text: "Any news?" } },
+      { type: "DirectMessageSent", data: { ...MESSAGE, attempt_id: "a2", message_id: "m2", settled_by: "answer" } },
+      {
+        type: "DirectMessageReceived",
+        data: { recipient: ADA, message_id: "m3", received_at: "2026-11-20T11:00:00.000Z" },
+      },
+    );
+    const page = await pageAt(harness, "/people/1001");
+    expect(Object.keys(await reasonsOf(page))).toEqual(["Consent", "Message"]);
+    const [earlier] = await textsAt(page, MESSAGES);
+    expect(earlier?.text).toEndWith("; sent. Clicks: 1 on links of their own, the first 1 min after the message.");
+    await harness.append("outreach", received("m4"));
+    expect(Object.keys(await reasonsOf(await pageAt(harness, "/people/1001")))).toEqual([
+      "Consent",
+      "Message",
+      "Reply",
+    ]);
+  });
+
   test("shows for an erased recipient only that", async () => {
     const harness = await openWithAda();
     const { hashesOf } = harness.deps;
