@@ -12,7 +12,7 @@ import { findContact } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contact, type ContactStatus } from "../../projections/contact.ts";
 import { findTracked } from "../../projections/results.ts";
 import { peopleAt, type People } from "../../projections/rewind-contacts.ts";
-import { linksOf } from "../../projections/link-keys.ts";
+import { linksOf, toLinkKey } from "../../projections/link-keys.ts";
 import { effectiveBasis, findGrounds } from "../history/causes-and-effects.ts";
 import { describeConsent, SKIPS } from "../history/sentences/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
@@ -302,7 +302,7 @@ function describeTrackedClicks(moment: PageMoment<"results">, { data }: Attempt)
 }
 
 /**
- * Lists the links of the messages to a recipient. `clicks`: those of all recipients with the link; undefined if it was
+ * Lists the links of the messages to a recipient. `isReplaced`: they got a link of their own instead. `clicks`: those of all recipients with the link; undefined if it was
  * in one message only and its recipient does not permit tracking.
  */
 function listSentLinks(
@@ -313,10 +313,18 @@ function listSentLinks(
 ) {
   const sent = attempts.filter((attempt) => describeOutcome(attempt, events) === "sent");
   const isTracked = contact.tracking.status === "granted";
+  const isReplacedIn = ({ data: { replaced_links = [] } }: Attempt, link: string) =>
+    replaced_links.some((one) => toLinkKey(one) === link);
   return [...new Set(sent.flatMap(({ data }) => linksOf(data)))].map((link) => {
     const messages = moment.state("referrers").links.get(link)?.messages ?? 0;
     const { clicks = 0, bots = 0, suspected = 0 } = moment.state("suspected").links.get(link) ?? {};
     const isShown = messages !== 1 || isTracked;
-    return { link, messages, clicks: isShown ? { people: clicks - suspected, suspected, bots } : undefined };
+    const isReplaced = sent.every((attempt) => !linksOf(attempt.data).includes(link) || isReplacedIn(attempt, link));
+    return {
+      link,
+      isReplaced,
+      messages,
+      clicks: isShown ? { people: clicks - suspected, suspected, bots } : undefined,
+    };
   });
 }

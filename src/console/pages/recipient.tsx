@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import { grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { readRecipientCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
 import { describeSkip, readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
 import { campaignHref, eventHref, recipientHref } from "../hrefs.ts";
@@ -289,6 +289,17 @@ function VariantName({ message: { attempt } }: { readonly message: Message }): V
   );
 }
 
+function saySent(messages: number): string {
+  if (messages === 0) return "not known";
+  return messages === 1 ? "to them alone" : `to ${countInWords(messages, "person", "people")}`;
+}
+
+/** Says that a link was sent as it is to other recipients only. `messages`: the number of messages to those. */
+function sayReplaced(messages: number): string {
+  const own = "to them as a link of their own";
+  return messages === 0 ? own : `${own}, and to ${countInWords(messages, "other person", "other people")}`;
+}
+
 /**
  * Shows the links of the messages to a recipient, with the clicks of all recipients of each link. Renders nothing if
  * there are none.
@@ -300,9 +311,9 @@ function TheirLinks({ links }: { readonly links: RecipientPage["links"] }): VNod
       <Table
         label="Clicks of the links sent to them"
         columns={[...breakable("link"), "sent", ...numbers("people", "suspected", "bots")]}
-        rows={links.map(({ link, messages, clicks }) => [
+        rows={links.map(({ link, isReplaced, messages, clicks }) => [
           <LinkName link={link} />,
-          messages === 0 ? "not known" : messages === 1 ? "to them alone" : `to ${grouped(messages)} people`,
+          isReplaced ? sayReplaced(messages) : saySent(messages),
           ...(clicks === undefined
             ? ["not shown, since they did not grant tracking"]
             : [clicks.people, clicks.suspected, clicks.bots]),

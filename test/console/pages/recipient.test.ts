@@ -317,6 +317,25 @@ describe("the page of a recipient", () => {
     ]);
   });
 
+  test("says that they got a link of their own in place of a shared one", async () => {
+    const harness = await openConsole();
+    const { data } = attempted("see go.example/secret") as NewEvent<"DirectMessageAttempted">;
+    const links = ["go.example/all"];
+    const own = { personal_links: [{ code: "secret", link: "go.example/all" }], links, replaced_links: links };
+    await harness.append("outreach", { type: "DirectMessageAttempted", data: { ...data, ...own } }, SENT);
+    const sentTo = async () => (await rowsOf(await pageAt(harness, "/people/1001"))).map((row) => row.split(" | ")[1]);
+    expect(await sentTo()).toEqual(["to them as a link of their own"]);
+    for (const id of ["1002", "1003"]) {
+      const message = { ...MESSAGE, attempt_id: id, recipient: { id, username: `user_${id}` } };
+      await harness.append(
+        "outreach",
+        { type: "DirectMessageAttempted", data: { ...data, ...message, links } },
+        { type: "DirectMessageSent", data: { ...message, message_id: "m", settled_by: "answer" } },
+      );
+    }
+    expect(await sentTo()).toEqual(["to them as a link of their own, and to 2 other people"]);
+  });
+
   test("counts clicks on personal links, and separately those that may be X itself", async () => {
     const harness = await openConsole();
     const own = { personal_links: [{ code: "secret", link: "go.example/all" }], links: ["go.example/all"] };
