@@ -201,7 +201,7 @@ function countSent({ links, messages }: Results, link: string): number {
  */
 function summarize(
   moment: PageMoment<"results">,
-  { messages, variants }: Pick<Referrers, "messages" | "variants">,
+  { messages, variants }: Omit<Referrers, "newest" | "last_position">,
 ): Sentence {
   const counted = variants.map(({ template, variant, messages: count }) => {
     const name = template === "" ? [] : say` of ${other(formatTemplate(moment.state("results"), template))}`;
