@@ -10,7 +10,7 @@ import { READ_USD, toCost } from "../history/run-events.ts";
 import { isErased } from "../history/event-sentences.ts";
 import { describeSelection, PAUSES } from "../history/sentences/outreach.ts";
 import { formatSentence } from "../history/sentences/sentence.ts";
-import { countContacted } from "../../projections/runs.ts";
+import { countContacted, type Runs } from "../../projections/runs.ts";
 import { eventAt, STREAMS } from "../log/event-log.ts";
 import { isoTime } from "../platform/clock.ts";
 import { grouped } from "../platform/counts-and-lists.ts";
@@ -20,6 +20,7 @@ import { missingPlaceholders, renderAll } from "../template/template.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
 import { listOpenCampaigns } from "./campaigns/read-campaigns.ts";
 import { messageRecipient } from "./decide.ts";
+import { findOutdated } from "./dry-run/estimate-start.ts";
 import { DEFAULT_SPACING_MS } from "./pacing-and-retries.ts";
 import { showQuota } from "./outreach.operations.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";
@@ -54,7 +55,7 @@ export async function readRunStatus(moment: PageMoment<"quota" | "run" | "runs">
   return {
     current: readCurrentRun(moment, settings),
     last: end === undefined ? undefined : toEnded(moment, end as EndOfRun),
-    dry: await readNewestDryRun(moment),
+    dry: await readNewestDryRun(moment, settings),
     window: readWindow(moment, settings),
   };
 }
@@ -132,7 +133,7 @@ export function readRunRefusal({ stateNow, now }: PageMoment, settings: RunSetti
 const SENDS_SHOWN = 50;
 
 /** The newest dry run that has ended, for the overview. Undefined if there was none. */
-async function readNewestDryRun(moment: PageMoment<"runs">) {
+async function readNewestDryRun(moment: PageMoment<"runs">, settings: RunSettings) {
   const newest = [...moment.state("runs").started].findLast(([, { dry_run, end }]) => dry_run && end !== null);
   if (newest === undefined) return undefined;
   const [runId, run] = newest;
@@ -142,10 +143,11 @@ async function readNewestDryRun(moment: PageMoment<"runs">) {
     runId,
     at: end!.at,
     caller,
-    selection,
+    limits: selection,
     sends: end!.sent,
     skips: end!.skipped,
     contacted: countContacted(run),
+    outdated: findOutdated(moment, settings, end!),
   };
 }
 
@@ -245,11 +247,15 @@ export async function readDryRun(
     }),
     rows: rows.slice(0, SENDS_SHOWN).map(toRow),
     next: rows[SENDS_SHOWN]?.position,
+    /** Why the figures hold no longer; undefined if they hold. */
+    outdated: findOutdated(moment, settings, run.end),
     /** Number of the last run that began after the dry run, so that the dry run's findings may be outdated. */
-    ranSince: [...moment.state("runs").started.values()].findLast(
-      ({ number, started_at }) => number !== null && started_at > at,
-    )?.number,
+    ranSince: findLastRunAfter(moment.state("runs"), at)?.number,
   };
+}
+
+function findLastRunAfter({ started }: Runs, time: string) {
+  return [...started.values()].findLast(({ number, started_at }) => number !== null && started_at > time);
 }
 
 /** Groups the recipients that a dry run would skip by the reason, the most frequent first. */

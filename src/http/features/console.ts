@@ -61,6 +61,15 @@ const OWN_RANGE = {
   to: "The charts' last day; of many days the newest are shown.",
 };
 
+/** Query parameters with the limits of a run that a form asks to confirm. */
+const RUN_LIMITS = {
+  limit: "Of the run to confirm: messages to send at most.",
+  campaign: "Of the run to confirm: its campaign.",
+  variant: "Of the run to confirm: only recipients who get this variant.",
+  basis: "Of the run to confirm: only recipients with this ground.",
+  source: "Of the run to confirm: only recipients of this source.",
+};
+
 /** Query parameters of a list that can be sorted by its columns. */
 const SORTED = {
   sort: "The column to sort by, as the column's head links to it.",
@@ -93,7 +102,7 @@ export function consoleEndpoints(context: HttpContext) {
     .get(
       "/",
       ...page(overviewPage, "overview", "getConsole", "The run, the quota, the channels and the newest events.", {
-        query: { range: RANGE, ...OWN_RANGE },
+        query: { range: RANGE, ...OWN_RANGE, ...RUN_LIMITS },
       }),
     )
     .get(
@@ -104,7 +113,7 @@ export function consoleEndpoints(context: HttpContext) {
       "/runs/dry/:run_id",
       ...page(dryRunPage, "preview", "getConsoleDryRun", "One dry run: who would get a message, and who would not.", {
         parameters: { run_id: "The dry run's id." },
-        query: { from: "Only recipients from this position on." },
+        query: { from: "Only recipients from this position on.", ...RUN_LIMITS },
       }),
     )
     .get(
