@@ -20,7 +20,7 @@ import { missingPlaceholders, renderAll } from "../template/template.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
 import { listOpenCampaigns } from "./campaigns/read-campaigns.ts";
 import { messageRecipient } from "./decide.ts";
-import { findOutdated } from "./dry-run/estimate-start.ts";
+import { readStart } from "./dry-run/estimate-start.ts";
 import { DEFAULT_SPACING_MS } from "./pacing-and-retries.ts";
 import { showQuota } from "./outreach.operations.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";
@@ -138,23 +138,23 @@ async function readNewestDryRun(moment: PageMoment<"runs">, settings: RunSetting
   if (newest === undefined) return undefined;
   const [runId, run] = newest;
   const { position, end } = run;
-  const { caller, selection } = await readStart(moment, position);
+  const { caller, selection: limits } = await readRunStarted(moment, position);
   return {
     runId,
     at: end!.at,
     caller,
-    limits: selection,
+    limits,
     sends: end!.sent,
     skips: end!.skipped,
     contacted: countContacted(run),
-    outdated: findOutdated(moment, settings, end!),
+    ...readStart(moment, settings, { limits, sends: end!.sent, end: end! }),
   };
 }
 
 /**
  * Reads who started a run, for which recipients and with which template. `position`: that of the event that started it.
  */
-async function readStart({ store }: PageMoment, position: number) {
+async function readRunStarted({ store }: PageMoment, position: number) {
   const event = await eventAt(store, position);
   if (event.type !== "RunStarted") throw new Error(`no run starts at position ${position}`);
   const { run_id: _id, dry_run: _dry, rules, ...selection } = event.data;
@@ -189,7 +189,7 @@ export async function readDryRun(
     passed = {},
     variants = {},
   } = event.data;
-  const { caller, selection, template: templateId } = await readStart(moment, run.position);
+  const { caller, selection, template: templateId } = await readRunStarted(moment, run.position);
   const template = settings.template?.id === templateId ? settings.template : undefined;
   const toRow = ({ data: { recipient, name, variant = "" } }: Recorded<"DryRunRecipientListed">) => {
     const contact = findPerson(moment.state("contacts"), recipient);
@@ -247,8 +247,7 @@ export async function readDryRun(
     }),
     rows: rows.slice(0, SENDS_SHOWN).map(toRow),
     next: rows[SENDS_SHOWN]?.position,
-    /** Why the figures hold no longer; undefined if they hold. */
-    outdated: findOutdated(moment, settings, run.end),
+    ...readStart(moment, settings, { limits: selection, sends, end: run.end }),
     /** Number of the last run that began after the dry run, so that the dry run's findings may be outdated. */
     ranSince: findLastRunAfter(moment.state("runs"), at)?.number,
   };

@@ -2,13 +2,11 @@
 import type { VNode } from "preact";
 import { ENDS, READ_USD } from "../../history/run-events.ts";
 import { formatCaller, shorten } from "../../history/event-sentences.ts";
-import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
-import { listOpenCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
 import { checkRun, readDryRun, type ShownDryRun } from "../../outreach/run-status.ts";
 import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { dryRunHref } from "../hrefs.ts";
-import { consolePage, readNumber, useView, type Made, type View } from "../page-context.ts";
+import { consolePage, readNumber, type Made, type View } from "../page-context.ts";
 import { toSpaces } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import { Badge, Icon } from "../parts/icon.tsx";
@@ -132,9 +130,7 @@ function Totals({ runId, run }: RunProps & { readonly runId: string }): VNode {
 
 /** The form for the run with the dry run's limits. If the dry run is outdated, only for a new one. */
 function NextRun({ runId, run }: RunProps & { readonly runId: string }): VNode {
-  const { sends, limits, outdated } = run;
-  const { campaign = DEFAULT_CAMPAIGN } = limits;
-  const isOpen = listOpenCampaigns(useView().stateNow("campaigns")).includes(campaign);
+  const { sends, limits, outdated, isOpen } = run;
   if (outdated !== undefined) return <RunForm limits={limits} label="Make a new dry run" isFirst />;
   return <RunForm limits={limits} back={dryRunHref(runId)} preview={sends === 0 || !isOpen ? undefined : run} />;
 }

@@ -1,22 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { useContext } from "preact/hooks";
-import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { READ_USD } from "../../history/run-events.ts";
-import { describeSelection } from "../../history/sentences/outreach.ts";
-import { formatSentence } from "../../history/sentences/sentence.ts";
 import { listOpenCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
-import {
-  estimateStart,
-  type Difference,
-  type Outdated,
-  type PreviewedRun,
-} from "../../outreach/dry-run/estimate-start.ts";
-import { emptyTemplate, rulesForCampaign } from "../../outreach/run-rules.ts";
-import type { RunSelection } from "../../outreach/run-limits.ts";
 import { readDryRunCost, readRunRefusal, type ShownDryRun } from "../../outreach/run-status.ts";
 import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
 import { runHref } from "../hrefs.ts";
 import { useView, type View } from "../page-context.ts";
@@ -48,11 +36,14 @@ export function hindranceToSend(view: View): Hindrance | undefined {
 }
 
 /** A finished dry run with the figures that its own page shows, or without them. */
-type Preview = PreviewedRun & {
+interface Preview {
+  readonly estimateStart: ShownDryRun["estimateStart"];
   readonly costs?: ShownDryRun["costs"];
   readonly seconds?: number;
   readonly variants?: ShownDryRun["variants"];
-};
+}
+
+type Limits = Omit<ShownDryRun["limits"], "recipients">;
 
 /** Value of the parameter `confirm` that asks for the confirmation of a run's start. */
 const START = "start-run";
@@ -67,7 +58,7 @@ interface RunFormProps {
   /** Page with the form. The browser returns to it to confirm a start, and after a refused dry run. */
   readonly back?: string;
   /** Limits that the fields show at first. */
-  readonly limits: RunSelection;
+  readonly limits: Limits;
   /** A dry run whose figures the confirmation of a start may show. Without one, the form makes only dry runs. */
   readonly preview?: Preview | undefined;
   /** Text of the button that makes a dry run. */
@@ -144,30 +135,21 @@ function readFields(query: URLSearchParams): Fields {
 }
 
 /** Converts the limits of a run to form fields. */
-function toFields(limits: RunSelection): Fields {
+function toFields(limits: Limits): Fields {
   const given = LIMITS.filter((name) => limits[name] !== undefined);
   return Object.fromEntries(given.map((name) => [name, String(limits[name])])) as Fields;
 }
 
-/** Converts form fields to the limits of a run. The service checks them when the run starts. */
-function toSelection({ limit = "", campaign, ...others }: Fields): RunSelection {
-  return {
-    ...(others as RunSelection),
-    ...omitUndefined({
-      limit: /^[1-9]\d*$/.test(limit) ? Number(limit) : undefined,
-      campaign: campaign === DEFAULT_CAMPAIGN ? undefined : campaign,
-    }),
-  };
-}
-
 /** Sentences on why a dry run's figures hold no longer, without the full stop. */
-export const SAY_OUTDATED: Readonly<Record<Outdated, string>> = {
+export const SAY_OUTDATED: Readonly<Record<NonNullable<ShownDryRun["outdated"]>, string>> = {
   other_day: "It was made on another day",
   sent_since: "Messages were sent since",
 };
 
+type Estimate = ReturnType<ShownDryRun["estimateStart"]>;
+
 /** Sentences on why a dry run does not say who gets a message, without the full stop. */
-const SAY_DIFFERENCE: Readonly<Record<Difference, string>> = {
+const SAY_DIFFERENCE: Readonly<Record<NonNullable<Estimate["difference"]>, string>> = {
   other_campaign: "The dry run was of another campaign",
   other_limits: "The dry run had other limits",
   other_day: "The dry run was made on another day",
@@ -182,13 +164,10 @@ interface StartProps {
 /** Asks whether to start the run that the fields describe, with the figures of the dry run if they hold for it. */
 function Start({ fields, preview }: StartProps): VNode {
   const view = useView();
-  const wanted = toSelection(fields);
-  const { campaign, limit: _limit, ...others } = wanted;
-  const { most, used, isExact, difference } = estimateStart(view, view.settings, wanted, preview);
   const { costs, seconds, variants = [] } = preview;
+  const { most, usedAfter, isExact, difference, campaign, textName, only } = preview.estimateStart(fields);
   const parts = isExact ? variants.map(({ variant, count }) => `${grouped(count)} of variant ${variant}`) : [];
-  const after = `${grouped(used + most)} of today's ${grouped(view.settings.dailyLimit)} messages`;
-  const only = formatSentence(describeSelection(others));
+  const after = `${grouped(usedAfter)} of today's ${grouped(view.settings.dailyLimit)} messages`;
   return (
     <Confirmation
       Heading="h1"
@@ -205,7 +184,18 @@ function Start({ fields, preview }: StartProps): VNode {
         <ul class="effects">
           <li>
             Each gets one message
-            <MessageName campaign={campaign} /> as <bdi>@{view.stateNow("account").user?.username}</bdi>
+            {campaign && (
+              <>
+                {" "}
+                of the campaign <bdi>{campaign}</bdi>
+              </>
+            )}
+            {textName && (
+              <>
+                , <bdi>“{textName}”</bdi>,
+              </>
+            )}{" "}
+            as <bdi>@{view.stateNow("account").user?.username}</bdi>
             {parts.length < 2 ? "" : `: ${ALL_OF.format(parts)}`}. A sent message cannot be taken back.
           </li>
           {only === "" ? null : <li>Only{only}.</li>}
@@ -229,30 +219,6 @@ function Start({ fields, preview }: StartProps): VNode {
         Start run
       </button>
     </Confirmation>
-  );
-}
-
-/** Names the campaign, if there are several, and its text, if that has another name. */
-function MessageName({ campaign = DEFAULT_CAMPAIGN }: { readonly campaign?: string | undefined }): VNode {
-  const view = useView();
-  const { template, campaigns: settings } = view.settings;
-  const campaigns = view.stateNow("campaigns");
-  const own = { template: template ?? emptyTemplate(settings.config) };
-  const { name = campaign } = rulesForCampaign(own, campaigns, campaign).template;
-  return (
-    <>
-      {listOpenCampaigns(campaigns).length < 2 ? null : (
-        <>
-          {" "}
-          of the campaign <bdi>{campaign}</bdi>
-        </>
-      )}
-      {name === campaign ? null : (
-        <>
-          , <bdi>“{name}”</bdi>,
-        </>
-      )}
-    </>
   );
 }
 

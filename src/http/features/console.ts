@@ -61,14 +61,8 @@ const OWN_RANGE = {
   to: "The charts' last day; of many days the newest are shown.",
 };
 
-/** Query parameters with the limits of a run that a form asks to confirm. */
-const RUN_LIMITS = {
-  limit: "Of the run to confirm: messages to send at most.",
-  campaign: "Of the run to confirm: its campaign.",
-  variant: "Of the run to confirm: only recipients who get this variant.",
-  basis: "Of the run to confirm: only recipients with this ground.",
-  source: "Of the run to confirm: only recipients of this source.",
-};
+const LIMIT = "A limit of the run to confirm.";
+const RUN_LIMITS = { limit: LIMIT, campaign: LIMIT, variant: LIMIT, basis: LIMIT, source: LIMIT };
 
 /** Query parameters of a list that can be sorted by its columns. */
 const SORTED = {

@@ -1,58 +1,97 @@
+import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { usedAt } from "../../../projections/quota.ts";
+import { describeSelection } from "../../history/sentences/outreach.ts";
+import { formatSentence } from "../../history/sentences/sentence.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { PageMoment } from "../../projector/read-as-of.ts";
+import { listOpenCampaigns } from "../campaigns/read-campaigns.ts";
 import { dayIn, momentIn } from "../quota-day.ts";
 import { remaining, type RunSelection } from "../run-limits.ts";
 
-interface QuotaSettings {
+interface StartSettings {
   readonly dailyLimit: number;
   readonly timezone: string;
+  readonly template: { readonly name: string | undefined } | undefined;
 }
 
-/** Why the figures of a dry run hold no longer. */
-export type Outdated = "other_day" | "sent_since";
+/** A dry run that has ended. */
+interface EndedDryRun {
+  /** Limits of the dry run. `recipients`: number of recipients that its caller named. */
+  readonly limits: RunSelection & { readonly recipients?: number };
+  readonly sends: number;
+  readonly end: { readonly at: string; readonly position: number };
+}
 
-/** Returns why the figures of a dry run that has ended hold no longer. Undefined if they hold. */
-export function findOutdated(
+/** Limits of a run as a form's fields hold them; the service checks them when the run starts. */
+type Fields = Partial<Record<keyof RunSelection, string>>;
+
+/**
+ * Reads what a dry run says about a run that starts now. `outdated`: why its figures hold no longer, undefined if they
+ * hold. `isOpen`: its campaign has not ended.
+ */
+export function readStart(moment: PageMoment<"runs">, settings: StartSettings, { limits, sends, end }: EndedDryRun) {
+  const outdated = findOutdated(moment, settings, end);
+  return {
+    outdated,
+    isOpen: listOpenCampaigns(moment.stateNow("campaigns")).includes(limits.campaign ?? DEFAULT_CAMPAIGN),
+    estimateStart: (fields: Fields) =>
+      estimateStart(moment, settings, toSelection(fields), { limits, sends, outdated }),
+  };
+}
+
+type Outdated = "other_day" | "sent_since" | undefined;
+
+function findOutdated(
   { state, now }: PageMoment<"runs">,
-  { timezone }: QuotaSettings,
-  end: { readonly at: string; readonly position: number },
-): Outdated | undefined {
+  { timezone }: StartSettings,
+  end: EndedDryRun["end"],
+): Outdated {
   if (dayIn(timezone, Date.parse(end.at)) !== dayIn(timezone, now)) return "other_day";
   const later = [...state("runs").started.values()].filter((run) => !run.dry_run && run.position > end.position);
   const hasSent = later.some((run) => run.end !== null && run.end.sent + run.end.failed + run.end.in_doubt > 0);
   return hasSent ? "sent_since" : undefined;
 }
 
-/** A dry run whose figures may be those of the run that the caller is about to start. */
-export interface PreviewedRun {
-  /** Limits of the dry run. `recipients`: number of recipients that its caller named. */
-  readonly limits: RunSelection & { readonly recipients?: number };
-  readonly sends: number;
-  readonly outdated: Outdated | undefined;
+type Findings = Omit<EndedDryRun, "end"> & { readonly outdated: Outdated };
+
+function toSelection({ limit = "", campaign, ...others }: Fields): RunSelection {
+  return {
+    ...(others as RunSelection),
+    ...omitUndefined({
+      limit: /^[1-9]\d*$/.test(limit) ? Number(limit) : undefined,
+      campaign: campaign === DEFAULT_CAMPAIGN ? undefined : campaign,
+    }),
+  };
 }
 
-/**
- * Returns how many messages a run with these limits sends at most now. `isExact`: the dry run found as many recipients.
- * `difference`: why the dry run does not say who they are.
- */
-export function estimateStart(
-  { stateNow, now }: PageMoment,
-  settings: QuotaSettings,
-  wanted: RunSelection,
-  dry: PreviewedRun,
-) {
+function estimateStart({ stateNow, now }: PageMoment, settings: StartSettings, wanted: RunSelection, dry: Findings) {
   const quota = stateNow("quota");
   const day = momentIn(settings.timezone, now);
   const difference = findDifference(wanted, dry);
   const found = difference === undefined ? dry.sends : Infinity;
+  /** Maximum number of messages that the run sends now. */
   const most = Math.min(wanted.limit ?? Infinity, found, remaining({ quota }, settings, day));
-  return { most, used: usedAt(quota, day), isExact: most === found, difference };
+  const { campaign, limit: _limit, ...others } = wanted;
+  return {
+    most,
+    /** True if the run is for the recipients that the dry run found, no fewer. */
+    isExact: most === found,
+    /** Why the dry run does not say who gets a message. Undefined if it does. */
+    difference,
+    /** Number of the day's messages that are used once the run has sent all of its own. */
+    usedAfter: usedAt(quota, day) + most,
+    /** Name of the campaign. Undefined if there is only one. */
+    campaign: listOpenCampaigns(stateNow("campaigns")).length < 2 ? undefined : (campaign ?? DEFAULT_CAMPAIGN),
+    /** Name of the text of `default`. Undefined if it has none; the text of another campaign has the campaign's name. */
+    textName: campaign === undefined ? settings.template?.name : undefined,
+    /** Other limits as text, such as ` for variant A`; empty without any. */
+    only: formatSentence(describeSelection(others)),
+  };
 }
 
-/** Why a dry run does not say who gets a message of the run that the caller is about to start. */
-export type Difference = Outdated | "other_campaign" | "other_limits";
+type Difference = Outdated | "other_campaign" | "other_limits";
 
-function findDifference(wanted: RunSelection, { limits, sends, outdated }: PreviewedRun): Difference | undefined {
+function findDifference(wanted: RunSelection, { limits, sends, outdated }: Findings): Difference {
   if (wanted.campaign !== limits.campaign) return "other_campaign";
   const { limit } = limits;
   const isCutShort = limit !== undefined && sends >= limit && (wanted.limit ?? Infinity) > limit;
