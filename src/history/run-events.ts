@@ -141,11 +141,13 @@ export async function readRunPage(
   const all = toRows(moment, events, run?.end == null);
   const wanted = all.filter(({ outcome }) => only === undefined || outcome === only);
   const ended = run?.end?.position === undefined ? undefined : await eventAt(moment.store, run.end.position);
-  const { dry_run: isDry, limit, recipients, rules } = begun.data;
+  const { dry_run: isDry, campaign, limit, recipients, rules } = begun.data;
   return {
     isDry,
     startedAt: begun.time,
     caller: begun.meta.caller,
+    /** Campaign of the run; undefined if it is `default`. */
+    campaign,
     limit,
     recipients,
     rules,

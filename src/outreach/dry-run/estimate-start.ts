@@ -1,5 +1,6 @@
 import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { usedAt } from "../../../projections/quota.ts";
+import type { RunSummary } from "../../../projections/runs.ts";
 import { describeSelection } from "../../history/sentences/outreach.ts";
 import { formatSentence } from "../../history/sentences/sentence.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -25,14 +26,16 @@ interface EndedDryRun {
 /** Limits of a run as a form's fields hold them; the service checks them when the run starts. */
 type Fields = Partial<Record<keyof RunSelection, string>>;
 
-/**
- * Reads what a dry run says about a run that starts now. `outdated`: why its figures hold no longer, undefined if they
- * hold. `isOpen`: its campaign has not ended.
- */
+/** Reads what a dry run says about a run that starts now. */
 export function readStart(moment: PageMoment<"runs">, settings: StartSettings, { limits, sends, end }: EndedDryRun) {
-  const outdated = findOutdated(moment, settings, end);
+  const later = [...moment.state("runs").started.values()].filter((run) => !run.dry_run && run.position > end.position);
+  const outdated = findOutdated(moment, settings, { end, later });
   return {
+    /** Number of the last run that began after the dry run, so that the dry run's findings may be outdated. */
+    ranSince: later.at(-1)?.number,
+    /** Why the dry run's figures hold no longer. Undefined if they hold. */
     outdated,
+    /** True if the dry run's campaign has not ended. */
     isOpen: listOpenCampaigns(moment.stateNow("campaigns")).includes(limits.campaign ?? DEFAULT_CAMPAIGN),
     estimateStart: (fields: Fields) =>
       estimateStart(moment, settings, toSelection(fields), { limits, sends, outdated }),
@@ -41,13 +44,14 @@ export function readStart(moment: PageMoment<"runs">, settings: StartSettings, {
 
 type Outdated = "other_day" | "sent_since" | undefined;
 
-function findOutdated(
-  { state, now }: PageMoment<"runs">,
-  { timezone }: StartSettings,
-  end: EndedDryRun["end"],
-): Outdated {
+interface Later {
+  readonly end: EndedDryRun["end"];
+  /** Runs that began after the dry run. */
+  readonly later: readonly RunSummary[];
+}
+
+function findOutdated({ now }: PageMoment, { timezone }: StartSettings, { end, later }: Later): Outdated {
   if (dayIn(timezone, Date.parse(end.at)) !== dayIn(timezone, now)) return "other_day";
-  const later = [...state("runs").started.values()].filter((run) => !run.dry_run && run.position > end.position);
   const hasSent = later.some((run) => run.end !== null && run.end.sent + run.end.failed + run.end.in_doubt > 0);
   return hasSent ? "sent_since" : undefined;
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { makeEvent } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { makeId } from "../../../src/platform/clock.ts";
+import { parseTemplate } from "../../../src/template/template.ts";
 import { ask } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 import { openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
@@ -113,6 +114,30 @@ describe("the page of a run", () => {
     const counts = await textsAt(page, ".outcomes dd b");
     expect(counts.map(({ text }) => text)).toEqual(["1", "1", "0", "1"]);
   });
+});
+
+test("a run's page shows the message of its campaign, until the campaign is changed", async () => {
+  const [common, own] = ["Hi {{name}}", "Did you find time, {{name}}?"];
+  const harness = await openConsole({ env: { MESSAGE_TEMPLATE: common } });
+  const [first, second] = [makeId(), makeId()];
+  const campaign = { name: "follow-up", text: own, audience: {} };
+  const begun = (run_id: string, text: string, more = {}): NewEvent => {
+    const rules = { daily_limit: 100, timezone: "UTC", require_consent: true, template: parseTemplate(text).id };
+    return { type: "RunStarted", data: { run_id, dry_run: false, rules, ...more } };
+  };
+  await harness.append(
+    "outreach",
+    { type: "CampaignCreated", data: campaign },
+    begun(first, common),
+    finished(first),
+    begun(second, own, { campaign: "follow-up" }),
+    { type: "CampaignChanged", data: { ...campaign, text: "Hello" } },
+  );
+  const messageAt = async (path: string) =>
+    (await textsAt(await pageAt(harness, path), "#texts, pre.message")).map(({ text }) => text);
+  expect(await messageAt("/runs/1")).toEqual(["Message", common]);
+  expect(await messageAt("/runs/2?as_of=4")).toEqual(["follow-up", own]);
+  expect(await messageAt("/runs/2")).toEqual([]);
 });
 
 test("a run for named recipients shows who waits for their turn, then who was not reached and why", async () => {
