@@ -372,9 +372,15 @@ function findTrackedNumber({ tracked }: Results, { id, username }: Recipient): n
   return tracked.get(id ?? `@${username?.toLowerCase()}`) ?? NONE;
 }
 
-/** Returns the last message to a recipient that contained links of their own. */
-export function findTracked(state: Results, who: Recipient): Message | undefined {
-  return state.messages.get(findTrackedNumber(state, who));
+/**
+ * Returns the recipient's clicks on the links of their own in this message, which are no clicks on another message.
+ * Undefined if it has no such links, or if they are not tracked.
+ */
+export function findTracked(
+  { codes, messages }: Results,
+  { personal_links: [own] = [] }: Pick<Attempted, "personal_links">,
+): TrackedClicks | undefined {
+  return messages.get(codes.get(own?.code ?? "") ?? NONE)?.tracked ?? undefined;
 }
 
 /**

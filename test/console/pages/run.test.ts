@@ -116,6 +116,42 @@ describe("the page of a run", () => {
   });
 });
 
+/** Events of a message of a campaign that the network accepted, with a link of the recipient's own if it has a code. */
+function messagedIn(run_id: string, campaign: string | undefined, code?: string): NewEvent[] {
+  const one = { attempt_id: `in ${run_id}`, run_id, recipient: ada };
+  const links = code === undefined ? {} : { personal_links: [{ code, link: "go.example/all" }] };
+  const data = { ...one, text: "Hi", variant: "A", day: "2026-11-20", ...(campaign === undefined ? {} : { campaign }) };
+  return [
+    { type: "DirectMessageAttempted", data: { ...data, ...links } },
+    { type: "DirectMessageSent", data: { ...one, message_id: "m1", settled_by: "answer" } },
+  ];
+}
+
+test("a click is a reaction to the message with the link that was clicked, and to no later one", async () => {
+  const clock = { now: Date.parse("2026-11-20T10:00:00.000Z") };
+  const harness = await openConsole({ logClock: () => clock.now });
+  const [first, followUp] = [makeId(), makeId()];
+  const rowIn = async (run: string, query = "") =>
+    (await rowsOf(await pageAt(harness, `/runs/${run}${query}`))).map((row) => row.split(" | ").at(-1));
+  await harness.append("outreach", started(first), ...messagedIn(first, undefined, "secret"));
+  clock.now += 60_000;
+  await harness.append("outreach", { type: "PersonalLinkClicked", data: { code: "secret" } });
+  await harness.append("outreach", finished(first));
+  clock.now += 86_400_000;
+  await harness.append("outreach", started(followUp), ...messagedIn(followUp, "follow-up"));
+  expect([await rowIn(first), await rowIn(followUp)]).toEqual([["clicked, 1 min after it"], ["–"]]);
+  clock.now += 60_000;
+  await harness.append("outreach", { type: "PersonalLinkClicked", data: { code: "secret" } });
+  const late = { recipient: ada, message_id: "m2", received_at: "2026-11-20T10:05:00.000Z" };
+  await harness.append("outreach", { type: "DirectMessageReceived", data: late });
+  await harness.append("outreach", {
+    type: "DirectMessagesSeen",
+    data: { recipient: ada, seen_at: "2026-11-20T10:05:00.000Z" },
+  });
+  expect([await rowIn(first), await rowIn(followUp)]).toEqual([["clicked 2 times, 1 min after it"], ["–"]]);
+  expect(await rowIn(first, "?as_of=4")).toEqual(["clicked, 1 min after it"]);
+});
+
 test("a run's page shows the message of its campaign, until the campaign is changed", async () => {
   const [common, own] = ["Hi {{name}}", "Did you find time, {{name}}?"];
   const harness = await openConsole({ env: { MESSAGE_TEMPLATE: common } });
