@@ -312,7 +312,7 @@ describe("a dry run", () => {
     const harness = await openAuthorized();
     const text = async () => (await textsAt(await pageAt(harness, "/"), "form.action small"))[0]?.text;
     expect(await text()).toBe(
-      "It sends nothing. X charges at most $0.00 for 0 look-ups, and at most $0.02 for each message that it reads.",
+      "It sends nothing, and looks people up only until the day's quota is filled. X charges at most $0.00 for 0 look-ups, and at most $0.02 for each message that it reads.",
     );
     await harness.append("outreach", person("ada"), person("bob"), person("gus", "none"), person("eve"), {
       type: "DirectMessageSkipped",

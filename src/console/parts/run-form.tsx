@@ -240,8 +240,8 @@ function DryRunHint({ hindrance, fields, isOpen = false }: DryRunHintProps): VNo
   return (
     <>
       <small class="quiet">
-        It sends nothing. X charges at most {formatUsd(usd)} for {countInWords(people, "look-up")}, and at most{" "}
-        {formatUsd(READ_USD.message)} for each message that it reads
+        It sends nothing, and looks people up only until the day's quota is filled. X charges at most {formatUsd(usd)}{" "}
+        for {countInWords(people, "look-up")}, and at most {formatUsd(READ_USD.message)} for each message that it reads
         {isOpenEnded ? " and each person that it finds at X" : ""}.
       </small>
       <details open={isOpen}>
