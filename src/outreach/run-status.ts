@@ -192,7 +192,17 @@ export async function readDryRun(
   const { caller, selection, template: templateId } = await readStart(moment, run.position);
   const message = readMessage(moment.state("campaigns"), settings, selection.campaign);
   const template = message?.id === templateId ? message : undefined;
-  const toRow = createToRow(moment, template);
+  const toRow = ({ data: { recipient, name, variant = "" } }: Recorded<"DryRunRecipientListed">) => {
+    const contact = findPerson(moment.state("contacts"), recipient);
+    const named = { ...recipient, name: contact?.name ?? name };
+    return { recipient: named, variant, text: textFor(recipient, name, variant) };
+  };
+  const textFor = (recipient: Recipient, name: string | undefined, variant: string): string | undefined => {
+    if (template === undefined || isErased(recipient)) return undefined;
+    const known = messageRecipient(findPerson(moment.state("contacts"), recipient), { ...recipient, name: name ?? "" });
+    const { rendered } = renderAll(template, known).find((one) => one.variant === variant) ?? {};
+    return rendered?.ok === true ? showUnseen(rendered.text) : undefined;
+  };
   const listed = await readListed(moment, { from: run.position, to: position });
   const rows = listed.sends.filter((one) => from === undefined || one.position >= from);
   const { timezone, dailyLimit } = settings;
@@ -206,9 +216,6 @@ export async function readDryRun(
     selection: formatSentence(describeSelection(selection)),
     limits: selection,
     template: run.template,
-    campaign: selection.campaign ?? DEFAULT_CAMPAIGN,
-    /** Number of people in the log. A dry run that ended early has judged fewer. */
-    known: moment.state("contacts").people.size,
     isTemplateChanged: template === undefined && templateId !== undefined,
     optOut: describeOptOut({ template: message, stopWords: settings.stopWords }),
     reason,
@@ -250,23 +257,6 @@ export async function readDryRun(
 function findRunSince({ state }: PageMoment<"runs">, at: string): number | null | undefined {
   const runs = [...state("runs").started.values()];
   return runs.findLast(({ number, started_at }) => number !== null && started_at > at)?.number;
-}
-
-/**
- * Returns a function that makes the row of a listed recipient, with the text as the template and the log render it now.
- */
-function createToRow({ state }: PageMoment<"contacts">, template: Template | undefined) {
-  const textFor = (recipient: Recipient, name: string | undefined, variant: string): string | undefined => {
-    if (template === undefined || isErased(recipient)) return undefined;
-    const known = messageRecipient(findPerson(state("contacts"), recipient), { ...recipient, name: name ?? "" });
-    const { rendered } = renderAll(template, known).find((one) => one.variant === variant) ?? {};
-    return rendered?.ok === true ? showUnseen(rendered.text) : undefined;
-  };
-  return ({ data: { recipient, name, variant = "" } }: Recorded<"DryRunRecipientListed">) => {
-    const contact = findPerson(state("contacts"), recipient);
-    const named = { ...recipient, name: contact?.name ?? name };
-    return { recipient: named, variant, text: textFor(recipient, name, variant) };
-  };
 }
 
 /** Returns the message that a run of the campaign would send now; undefined without one. */

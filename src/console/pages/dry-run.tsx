@@ -5,7 +5,7 @@ import { formatCaller, shorten } from "../../history/event-sentences.ts";
 import { checkRun, readDryRun, type ShownDryRun } from "../../outreach/run-status.ts";
 import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
-import { campaignHref, dryRunHref } from "../hrefs.ts";
+import { dryRunHref } from "../hrefs.ts";
 import { consolePage, readNumber, type Made, type View } from "../page-context.ts";
 import { toSpaces } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
@@ -109,7 +109,6 @@ function Totals({ view, run }: RunProps & { readonly view: DryRunView }): VNode 
         {selection === "" ? "" : `For a run${selection}. `}
         The run ends when {ENDS[reason]}
         <Time before=" until " at={until} />.
-        <Reach run={run} judged={handled + sends + skipped + others} />
       </p>
       <svg class="share" aria-hidden="true">
         {parts.map(({ look, count }) => {
@@ -130,22 +129,6 @@ function Totals({ view, run }: RunProps & { readonly view: DryRunView }): VNode 
         <DryRunFields limits={limits} />
       </div>
     </div>
-  );
-}
-
-/** Says how many people a dry run judged that ended before it had judged all, and where all are counted. */
-function Reach({ run, judged }: RunProps & { readonly judged: number }): VNode | null {
-  const { campaign, reason, known } = run;
-  if (reason === "completed" || judged >= known) return null;
-  return (
-    <>
-      {" "}
-      The dry run ended after {grouped(judged)} of {countInWords(known, "known person", "known people")}; the campaign{" "}
-      <A href={campaignHref(campaign)}>
-        <bdi>{campaign}</bdi>
-      </A>{" "}
-      has the count of all.
-    </>
   );
 }
 
