@@ -108,7 +108,7 @@ async function renderLink(
         says={
           counts === undefined ? (
             newest.length === 0 ? (
-              "Nobody has clicked this link yet."
+              "This link has no clicks yet."
             ) : (
               "Its clicks are old, and counted together with those of other links."
             )

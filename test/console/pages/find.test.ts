@@ -67,7 +67,7 @@ test("a link that an operator added is found before its first click, and its pag
   await harness.append("links", { type: "LinkAdded", data: added });
   expect(await resultsOf("shop33")).toEqual([["go.example/shop330", "/links/go.example/shop330"]]);
   expect(await pageOf("https://go.example/shop330")).toBe("/links/go.example/shop330");
-  expect(await pageAt(harness, "/links/go.example/shop330")).toContain("Nobody has clicked this link yet.");
+  expect(await pageAt(harness, "/links/go.example/shop330")).toContain("This link has no clicks yet.");
 });
 
 test("a campaign is found by a part of its name", async () => {

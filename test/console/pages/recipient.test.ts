@@ -150,7 +150,7 @@ describe("the page of a recipient", () => {
     expect(list).toContain(`<option value="cannot_receive_dm">${words}</option>`);
   });
 
-  test("does not show as skipped whom a later run passed because of the message on the page", async () => {
+  test("does not show a person as skipped because a later run passed them after the message on the page", async () => {
     const harness = await openWithAda();
     const passed = { run_id: RUN, recipient: ADA, reason: "already_contacted" } as const;
     await harness.append("outreach", { type: "DirectMessageSkipped", data: passed });
