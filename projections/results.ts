@@ -137,7 +137,7 @@ export interface Results extends TemplateNames {
  */
 export const results: Projection<Results> = {
   name: "results",
-  version: 7,
+  version: 8,
   types: [
     "DirectMessageAttempted",
     "DirectMessageSent",
@@ -208,8 +208,10 @@ function attempt(state: Results, { position, time: at, data }: Folded<"DirectMes
   const { id } = recipient;
   const codes = personal_links.map(({ code }) => code);
   const earlier = state.tracked.get(id) ?? NONE;
-  const before = isOfOther(state, earlier, data.campaign ?? DEFAULT_CAMPAIGN) ? { before: earlier } : {};
-  const clicks = { clicks: [], suspected: [], first: null, ...before };
+  // A retry in the same campaign takes the place of the message that failed.
+  const isOther = isOfOther(state, earlier, data.campaign ?? DEFAULT_CAMPAIGN);
+  const before = isOther ? earlier : state.messages.get(earlier)?.tracked?.before;
+  const clicks = { clicks: [], suspected: [], first: null, ...(before === undefined ? {} : { before }) };
   const number = state.messages.size;
   state.messages.set(number, {
     position,

@@ -25,7 +25,7 @@ import { consolePage, readChoice, readNumber, type Made, type View } from "../pa
 import { RecipientLink } from "../parts/events.tsx";
 import { Badge, Icon, type BadgeState, type IconName } from "../parts/icon.tsx";
 import { A, Tabs } from "../parts/link.tsx";
-import { DryRunFields } from "../parts/run-card.tsx";
+import { RunForm } from "../parts/run-form.tsx";
 import {
   breakable,
   type Cell,
@@ -69,7 +69,7 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
         title="Runs"
         says={`${countInWords(count, "run")} and ${countInWords(dry, "dry run")}. A dry run sends nothing and has no number.`}
       >
-        {view.state("run").current === null ? <DryRunFields limits={{}} isFirst /> : null}
+        {view.state("run").current === null ? <RunForm limits={{}} isFirst /> : null}
       </Head>
       <Table
         label="Runs"
