@@ -187,6 +187,23 @@ test("a dry run after which messages were sent offers a new one instead of a run
   expect(await mainAt(harness, path)).toContain("Messages were sent since, so its figures hold no longer.");
 });
 
+test("a dry run that ended at the quota says after how many people, and where all are counted", async () => {
+  const quota = { ...FOUND, reason: "daily_limit_reached" } as const;
+  const { harness, path } = await openDryRun(LISTED, quota, { campaign: "spring" });
+  const others = Array.from({ length: 20 }, (_, at) => addedOf({ username: `user_${at}` }));
+  await harness.append("outreach", { type: "CampaignCreated", data: { name: "spring", text: "Hi", audience: {} } });
+  expect(await mainAt(harness, path)).not.toContain("known people");
+  await harness.append("outreach", ...others);
+  const [main] = await textsAt(await pageAt(harness, path), ".dry p.quiet");
+  expect(main?.text).toContain(
+    "The dry run ended after 15 of 23 known people; the campaign spring has the count of all.",
+  );
+  expect(main?.links).toEqual(["/campaigns/spring"]);
+  const complete = await openDryRun(LISTED, FOUND);
+  await complete.harness.append("outreach", ...others);
+  expect(await mainAt(complete.harness, complete.path)).not.toContain("known people");
+});
+
 test("a dry run of very many recipients is paged", async () => {
   const sends = Array.from({ length: 120 }, (_, at): Listed => {
     return { recipient: { id: `${9_000 + at}`, username: `user_${at}` }, variant: "A" };
