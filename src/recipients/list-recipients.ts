@@ -66,7 +66,7 @@ const VALUES: Readonly<Record<PeopleColumn, (contact: Contact) => string>> = {
   person: ({ id = "", username }) => username?.toLowerCase() ?? id,
   status: (contact) => String(SHOWN_STATUSES.indexOf(toShownStatus(contact))),
   basis: (contact) => String(BASES.indexOf(effectiveBasis(contact))),
-  skipped: ({ skipped }) => skipped[0] ?? "",
+  skipped: (contact) => toShownSkips(contact)[0] ?? "",
   message: ({ attempted_at = "" }) => attempted_at,
 };
 
@@ -75,11 +75,16 @@ function toShownStatus({ suppressed, held, status }: Contact): ShownStatus {
   return held ? "held" : status;
 }
 
+/** Leaves out that the contact was written to already if pages show that message anyway. */
+function toShownSkips({ skipped, attempted_at }: Contact): readonly SkipReason[] {
+  return attempted_at === undefined ? skipped : skipped.filter((reason) => reason !== "already_contacted");
+}
+
 /** A contact in the form in which pages show it. */
 export type ShownContact = ReturnType<typeof toShownContact>;
 
 function toShownContact(contact: Contact) {
-  const { id, username, name, skipped, attempted_at, seen_at, timezone, variant, received, replied, fields } = contact;
+  const { id, username, name, attempted_at, seen_at, timezone, variant, received, replied, fields } = contact;
   return {
     id,
     username,
@@ -87,7 +92,7 @@ function toShownContact(contact: Contact) {
     status: toShownStatus(contact),
     basis: effectiveBasis(contact),
     origins: ORIGINS.filter((origin) => isFrom(contact, origin)),
-    skipped,
+    skipped: toShownSkips(contact),
     attempted_at,
     seen_at,
     timezone,

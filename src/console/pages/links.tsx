@@ -107,7 +107,11 @@ async function renderLink(
         title={<bdi>{link}</bdi>}
         says={
           counts === undefined ? (
-            "No click of this link is counted by itself."
+            newest.length === 0 ? (
+              "This link has no clicks yet."
+            ) : (
+              "Its clicks are old, and counted together with those of other links."
+            )
           ) : (
             <>
               {countInWords(counts.people, "click")} by people, {grouped(counts.suspected)} suspected,{" "}

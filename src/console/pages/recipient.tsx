@@ -234,6 +234,9 @@ function ContactFacts({ found: { contact, grounds: proof } }: { readonly found: 
   return <NamedValues of={facts.filter(([, value]) => value !== "")} />;
 }
 
+/** Matches a moment in the reason why no message of a campaign is possible yet. */
+const ISO_TIME = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
+
 /** Messages of each campaign to the recipient, and whether a next one is possible. Renders nothing without campaigns. */
 function Campaigns({ rows }: { readonly rows: Awaited<ReturnType<typeof readRecipientCampaigns>> }): VNode | null {
   if (rows.length === 0) return null;
@@ -249,7 +252,7 @@ function Campaigns({ rows }: { readonly rows: Awaited<ReturnType<typeof readReci
           status === "open" ? "none" : `${status.replaceAll("_", " ")}${replied ? ", replied" : ""}`,
           attempted_at === undefined ? null : <Time at={attempted_at} />,
           variant ?? null,
-          next,
+          <>{next.split(ISO_TIME).map((part, at) => (at % 2 === 0 ? part : <Time at={part} />))}</>,
         ])}
       />
     </Section>

@@ -157,7 +157,7 @@ describe("the page of links", () => {
 
   test("says that a link has no clicks", async () => {
     const harness = await openConsole();
-    expect(await pageAt(harness, "/links/unknown/x")).toContain("No click of this link");
+    expect(await pageAt(harness, "/links/unknown/x")).toContain("This link has no clicks yet");
   });
 });
 
@@ -173,7 +173,7 @@ describe("the page of a link", () => {
     );
     for (const path of ["/links/go.example/x", "/links/GO.example/x"]) {
       const page = await pageAt(harness, path);
-      expect(page).toContain("No click of this link");
+      expect(page).toContain("This link has no clicks yet");
       const rows = (await rowsOf(page)).map((row) => row.replace(/ \| [^|]*:\d\d$/, ""));
       expect(rows).toEqual(["@bob | B", "@ada | A"]);
       const people = (await textsAt(page, "tbody th")).flatMap(({ links }) => links);

@@ -150,6 +150,14 @@ describe("the page of a recipient", () => {
     expect(list).toContain(`<option value="cannot_receive_dm">${words}</option>`);
   });
 
+  test("does not show a person as skipped because a later run passed them after the message on the page", async () => {
+    const harness = await openWithAda();
+    const passed = { run_id: RUN, recipient: ADA, reason: "already_contacted" } as const;
+    await harness.append("outreach", { type: "DirectMessageSkipped", data: passed });
+    expect(await factsOf(await pageAt(harness, "/people/1001"))).not.toHaveProperty("skipped for");
+    expect((await rowsOf(await pageAt(harness, "/people")))[0]?.split(" | ")[3]).toBe("–");
+  });
+
   test("shows the exact text of each message, its variant, run and outcome", async () => {
     const harness = await openWithAda();
     const page = await pageAt(harness, "/people/1001");
