@@ -12,7 +12,10 @@ import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from 
 /** Lifetime of a lease after its holder's last renewal, in ms. A decision may be this old when it is appended. */
 const LEASE_MS = 30_000;
 
-/** Period before and after a change of QUOTA_TIMEZONE, in ms, in which no more messages go out than the daily limit. */
+/**
+ * Length of a period in ms. No period of this length around a change of QUOTA_TIMEZONE has more messages than the daily
+ * limit.
+ */
 const WINDOW_MS = 24 * 3_600_000;
 
 /** Adds an event to the summary that the rule checks use. Throws a Violation if the event is illegal. */
