@@ -1,7 +1,7 @@
 import { markOfErased } from "../events/encryption.ts";
 import type { Recipient } from "../events/outreach.ts";
 import { unitedConsent } from "./consent.ts";
-import { type Change, replaceFormer, willChange } from "./contact-changes.ts";
+import { type Change, replaceFormer, willChange } from "./contact-former-values.ts";
 import { uniteCampaigns, uniteOutreach } from "./contact-campaigns.ts";
 import { type Contact, type Contacts, inAscendingOrder, later, newContact } from "./contact.ts";
 
