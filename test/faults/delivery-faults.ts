@@ -19,7 +19,7 @@ export interface FaultRow {
   readonly arrives?: true;
   /** True if the network's host name does not resolve. */
   readonly hasNoAddress?: true;
-  /** What resumes the channel if this fault suspends it: an operator, or a changed credential. */
+  /** Cause that resumes the channel if this fault suspends it: an operator, or a changed credential. */
   readonly endsBy?: "by_hand" | "credential_changed";
 }
 

@@ -82,7 +82,7 @@ export interface Given {
   readonly stopping?: AbortSignal;
   /** Public address of the service; default: http://localhost. */
   readonly publicUrl?: string;
-  /** Store of claims that several instances share; default: one that this app alone uses. */
+  /** Store in which instances claim names, so that no other instance can; default: a store that only this app uses. */
   readonly claims?: Claims;
   /** Redirect of short links before or after their click is stored; default: off. */
   readonly redirects?: "before" | "after";
@@ -98,8 +98,8 @@ export interface Given {
   /** Place of the log, in a file or on a server; default: in a file. */
   readonly engine?: LogEngine;
   /**
-   * Number of events by which a projection may be behind before it is folded in the background; default: all are folded
-   * at once.
+   * A projection that is behind by more events than this is folded in the background; default: all projections are
+   * folded before the app starts.
    */
   readonly lateAfter?: number;
   /** Makes the account that the service acts for; default: X is not configured. */

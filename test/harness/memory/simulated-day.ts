@@ -43,7 +43,7 @@ export interface Day extends AsyncDisposable {
   run(): ReturnType<typeof performed>;
 }
 
-/** What a simulated day needs: X's sandbox, and settings of a service whose log file does not exist yet. */
+/** Surroundings of a simulated day: X's sandbox, and settings of a service whose log file does not exist yet. */
 interface DayPlace {
   readonly sandbox: Sandbox;
   readonly env: Readonly<Record<string, string>>;

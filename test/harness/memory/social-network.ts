@@ -104,7 +104,7 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
     return dm.id;
   };
 
-  /** Cursor of a list's second page. Cursors that do not lead `onward` may lead there. */
+  /** Cursor of a list's second page. The cursor of the last page is this one if the cursors lead `around`. */
   let second: string | undefined;
   let empty = 0;
   const astray = <Shown extends { readonly next?: string }>(
