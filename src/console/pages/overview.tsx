@@ -120,7 +120,7 @@ export const attentionPage = consolePage({
   },
 });
 
-/** Shows how the overview's figures have changed between the page's earlier moment and now. */
+/** Shows how the overview's numbers have changed between the page's earlier moment and now. */
 function ChangesSince({ view }: { readonly view: View<"deliveries" | "stats" | "suspected"> }): VNode {
   return (
     <section class="changes" aria-labelledby="since">
