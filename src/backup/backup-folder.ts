@@ -42,8 +42,8 @@ export function refuseOtherFiles(folder: string, paths: readonly string[]): void
 }
 
 /**
- * Throws a ServiceError (conflict) for files in a folder of backups that may belong to another log: keys numbered
- * beyond the next backup and, if the folder has no manifest, segments that do not hold this log's events.
+ * Throws a ServiceError (conflict) if another log's backups may have left files in the folder: keys with a number above
+ * that of the next backup or, without a manifest, segments that hold other events than this log.
  */
 export async function refuseUnprovedFiles(
   log: OpenedLog,

@@ -100,8 +100,8 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
     interval,
     previous,
     rows: rows.slice(-RESULT_ROWS_MAX).map(([key, row]) => {
-      // Figures of the same row in the previous interval; for the interval's n-th day, of the n-th day of the previous
-      // interval. Null if there are none.
+      // Figures of the same row in the previous interval; null if it has no such row. Rows by day are matched by
+      // number: the third day of the interval with the third day of the previous one.
       const same = before?.groups.get(by === "day" ? toDay(Date.parse(key) - shift) : key);
       return { group: row.group, figures: toFigures(row), previous: same === undefined ? null : toFigures(same) };
     }),
@@ -212,7 +212,7 @@ function findConversionRow(
   return message === undefined ? holders.get(link) : rowsOf(message)[0];
 }
 
-/** Adds the messages of an interval. Times in the log never go back, so these messages follow each other. */
+/** Adds the messages of an interval. They are consecutive in `messages`, because times in the log never go back. */
 function* eachWithin(
   messages: readonly Message[],
   interval: Interval,
@@ -261,7 +261,10 @@ function toRowName(group: ResultGroup) {
  */
 function createNaming({ groups, links, templates }: Results, by: Grouping): Naming["rowsOf"] {
   const known = new Map<string, readonly [RowName]>();
-  /** Returns one object for all rows of a key, which is quicker to compare than their keys. */
+  /**
+   * Returns the same object for each message of a row, because two objects are compared faster than the keys of two
+   * rows.
+   */
   const toNames = (group: ResultGroup) => {
     const name = toRowName(group);
     return known.getOrInsertComputed(name.key, () => [name]);

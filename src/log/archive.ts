@@ -48,8 +48,8 @@ export async function archiveEvents(
 }
 
 /**
- * Archives all events before a moment, until it is interrupted, and closes the store. `before`: a day in the time zone,
- * which means its begin; a time; or a position. Throws a ServiceError (usage) for any other text.
+ * Archives all events before a moment, until it is interrupted, and closes the store. `before`: a day, of which the
+ * beginning in the time zone counts, a time, or a position. Throws a ServiceError (usage) for any other text.
  */
 export async function archiveBefore(
   opened: LogStore,

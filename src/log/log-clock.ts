@@ -40,14 +40,14 @@ export interface LogClock {
   readonly now: Clock;
   /**
    * Returns how far the machine's clock is ahead of the log's time, in ms; negative if behind. `newest`: time of the
-   * newest event, before which no decision is made.
+   * newest event, if known; the log's time counts as no earlier than that.
    */
   skewMs(newest?: string): number;
   /** Reads the server's time and adjusts the log's clock to it. Throws what the store throws. */
   look(store: ServerTime): Promise<void>;
   /**
-   * Wraps a store so that each lease that it grants also adjusts the log's clock: the end of the lease tells when it
-   * was granted.
+   * Wraps a store so that each lease that it grants also adjusts the log's clock: the server's time is the granted
+   * lease's end minus its duration.
    */
   watched<Store extends LeaseGranter>(store: Store): Store;
 }
@@ -99,7 +99,8 @@ export function machineClock({
   /** Returns the time that the machine's clock should show, with its sleep taken into account. */
   const awake = (wall: number): number => {
     const asleep = asleepMs();
-    // The sleep counts only if it explains the jump; it is exact to some seconds.
+    // A sleep of about this length must explain the jump of the wall clock; otherwise the clock was moved, and the log
+    // keeps its own time. The measured sleep is exact to a few seconds only.
     if (Math.abs(wall - elapsedMs() - offset - (asleep - slept)) > CLOCK_SKEW_MS_MAX) return elapsedMs() + offset;
     slept = asleep;
     offset = wall - elapsedMs();
@@ -191,8 +192,8 @@ export function serverClock({
   };
 
   /**
-   * Corrects the log's clock: at some moment since `asked` the log's time was `logMs`. An offset that may be right
-   * stays as it is.
+   * Corrects the log's clock by one look at the server: at some moment between `asked` and now, the server's time was
+   * `logMs`. The offset stays as it is if that is compatible with this look.
    */
   const learn = (logMs: number, asked: number): void => {
     const [least, most] = [logMs - elapsedMs(), logMs + 1 - asked];

@@ -60,8 +60,8 @@ export async function openSignedHeads(
     if (!acceptLoss) throw new ServiceError("damaged", `${sentence}. ${LOSS_REMEDY}`);
     logger.warn("a loss was accepted", { loss: sentence });
     await accept(eventLog, loss);
-    // The new checkpoint is written before any other instance compares the log with the old one, because only on this
-    // instance an operator has accepted the loss.
+    // The operator accepted the loss on this instance only. So the new checkpoint is written first: another instance
+    // that still found the old one would refuse to start.
     await checkpoints.write(signChain(store, await store.head(), key, context.clock));
     await checkpoints.acceptLoss();
   }

@@ -50,9 +50,9 @@ export interface StorePlace {
   /** Returns true if the log is a copy that was made by other means than reachlog's, or was set back to one. */
   isElsewhere(): Promise<boolean>;
   /**
-   * Makes the log continue as a restored one; with `copy`, only if {@link StorePlace.isElsewhere} says so. `holder`:
-   * the caller's name for others. Throws what the store throws; with `operator` also a ServiceError (busy) while a
-   * service has it.
+   * Makes the log continue as a restored one; `copy` does so only if {@link StorePlace.isElsewhere} is true. `holder`:
+   * how others see the caller. Throws what the store throws; `operator` also a ServiceError (busy) while a service has
+   * the log.
    */
   beginEpoch(begunAs: "copy" | "operator", holder: string): Promise<void>;
   /**
@@ -161,7 +161,8 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
     name: shown,
     isThere,
     identify: () => reachServer(shown, () => identifyPostgresLog(log)),
-    // Another log at this place needs no search here: a log that is found on another server begins a new epoch.
+    // No search is needed: a log that is found on another server begins a new epoch, by which vault and keys tell it
+    // from its original.
     isOtherAt: () => false,
     async warnings() {
       const off = await reachServer(shown, () => askOnce<{ name: keyof typeof LOSES }>(url, ARE_OFF));
@@ -169,7 +170,8 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
     },
     isElsewhere: () => reachServer(shown, () => isPostgresLogElsewhere(log)),
     async beginEpoch(begunAs) {
-      // Several instances may start at once on a copy, and one of them may already serve the log.
+      // With `operator`, no service may be running. With `copy` one may: several instances may start on a copy at the
+      // same time, and one of them may already serve it.
       if (begunAs === "operator") await refuseLiving();
       await reachServer(shown, () => beginPostgresEpoch(log, begunAs));
     },

@@ -35,10 +35,11 @@ export async function settleOpen(
   await markInDoubt(context, attempts);
   let unsettled = [...attempts];
   const { open } = context.projector.state("run");
-  // The network may show a message late, so the first read waits `settleMs` after the time of the doubt. After a 429
-  // that may be long after the intent.
+  // The network may show a message late, so the first read waits until `settleMs` after the doubt began. That is later
+  // than the intent to write if a 429 delayed the request.
   const asked = unsettled.map(([id, attempt]) => Date.parse(open.get(id)?.doubted_at ?? attempt.attempted_at));
-  // The log's clock may be ahead of ours. No message was sent later than now, so the wait starts now at the latest.
+  // If the log's clock is ahead of this machine's, a recorded time may lie in the future. No message was sent later
+  // than now, so the wait counts from now at the latest.
   let notBefore = Math.min(Math.max(0, ...asked), context.clock()) + context.settleMs;
   for (let read = 1; read <= ABSENT_READS && unsettled.length > 0; read++) {
     await waiting.pause("settling", notBefore);
@@ -143,14 +144,14 @@ function attemptFields(attempt_id: string, { run_id, recipient, campaign }: Open
 }
 
 /**
- * A message this much older than an attempt, in ms, was surely sent before it. Less is no proof: the log's time never
- * runs backwards, so a wrong clock may have put the attempt a day ahead.
+ * A message that is older than an attempt by at least this time, in ms, was surely sent before it. A smaller difference
+ * proves nothing: after a wrong clock, the attempt's time may be a day ahead.
  */
 const CLOCK_SKEW_MS = 48 * 60 * 60_000;
 
 /**
- * Finds our message in a conversation by its text alone, not its time. If an earlier attempt, given up as not
- * delivered, sent the same text, the recipient has it just as well.
+ * Finds our message in a conversation by its text alone, not its time. If an earlier attempt that counts as not
+ * delivered sent the same text after all, the recipient has the message all the same.
  */
 export function findSent(conversation: readonly SentDm[], { text }: { readonly text: string }, ownId: string) {
   const wanted = comparable(text);

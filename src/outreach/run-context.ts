@@ -41,8 +41,8 @@ export interface Batch {
  */
 export interface Source {
   /**
-   * Name of the source. `again` yields recipients that an earlier run could not write to yet, `last` those whose
-   * message the network refused.
+   * Name of the source. `again`: recipients that an earlier run could not write to yet. `last`: recipients whose
+   * message from an earlier run the network refused.
    */
   readonly name: RecipientSource | "again" | "last";
   /** Yields the source's recipients in batches. Throws the network's SocialError. */
@@ -87,7 +87,8 @@ export interface OutreachContext extends QuotaContext, ReplyRules {
   readonly settleMs: number;
   readonly prices: Prices;
   /**
-   * Returns a random text from which the codes of one recipient's own links are derived. Undefined: all share links.
+   * Returns a random text from which the codes of one recipient's own links are derived. Undefined if all recipients
+   * get the same links.
    */
   readonly newLinkSecret: (() => string) | undefined;
   /** Returns a random code, which cannot be guessed, for the address of one recipient's page to opt out. */

@@ -68,7 +68,8 @@ function hasTooManyFailures({ sent, in_doubt, failed, withdrawn }: RunState, { s
 }
 
 /**
- * True if the run's limits include such a recipient. An undefined `variant` is unknown so far, so it counts as a match.
+ * True if the run's limits include a recipient with this variant, basis and source. An undefined `variant` is not known
+ * yet, so it counts as a match.
  */
 export function isSelected(
   wanted: RunSelection | null,

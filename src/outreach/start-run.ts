@@ -102,7 +102,8 @@ export function createRunner(context: OutreachContext) {
       if (refused !== undefined && context.projector.state("run").current !== null) return refused;
       const triggered = await startRun(request);
       if (triggered.kind !== "running" || triggered.run_id === undefined || !joinsRuns(request)) return triggered;
-      // Another run may have begun or ended since the attempt to join, so the request tries to join once more.
+      // The refusal is returned only if another attempt to join fails too: the run in progress may have begun or ended
+      // since the first attempt.
       refused = triggered;
     }
   };
@@ -115,8 +116,8 @@ export function createRunner(context: OutreachContext) {
     if ("kind" in taken) return taken;
     await using held = new AsyncDisposableStack();
     const lease = held.use(taken);
-    // `fenced` calls this function once more if the lease expired while this process stood still: by then, the day or
-    // the sending window may be over.
+    // If the lease expired while this process was paused, `fenced` calls this function again, and it decides again,
+    // because the day or the sending window may be over by then.
     let expected: readonly Expected[] | undefined;
     let own = context;
     const first = await lease.fenced(async (fence) => {
@@ -266,7 +267,8 @@ async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Pro
     const lease = await takeRunLease(context, runId, false);
     if (lease !== undefined) return lease;
     const running = await runningNow(context);
-    // The lease's holder may be about to record its run, or its run may have ended already.
+    // Without a run in the log, the holder of the lease is about to record its run, or has just ended it. So the loop
+    // looks again, a limited number of times.
     if (running.run_id !== undefined || poll >= START_POLLS) return running;
     await context.sleep(START_POLL_MS, never);
   }

@@ -104,8 +104,8 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     refOf: (ciphertext: string): string => ciphertext.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
     /**
-     * True if the recipient was erased, even if the log no longer says so, as after a restore. Erasures by other
-     * processes since the start are found only in the log. While none was erased, no name is hashed.
+     * True if the recipient was erased, even if a restored log no longer says so. Does not know erasures that other
+     * processes made since the start; the log has those. Hashes no name while no recipient was erased.
      */
     isForgotten: (who: Recipient): boolean => erased.size > 0 && people.namesOf(who).some((ref) => erased.has(ref)),
     /** Keeps the hash of a recipient who opted out for ever, so that a restore of an older log does not lose it. */
@@ -143,8 +143,8 @@ async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: Read
   // Refs (names of keys) that have no key are buried too, so that nothing is ever encrypted for an erased recipient.
   const buried = await withHandles(keys, person, spared);
   const found = [...(await keys.getAll(buried)).values()].filter((key) => key !== "gone");
-  // The key of a day is removed, since the day gets another one under another ref. An entry that leads to an unlinkable
-  // key is removed without a trace, and that key is buried.
+  // The key of a day is only removed, because the day gets a new key under another ref. A ref may also be just an entry
+  // that leads to a key whose name hides its owner: then the entry is removed, and that key is buried.
   const bury = async (ref: string): Promise<void> => {
     const unlinkable = toUnlinkableRef(ref);
     if (unlinkable !== undefined) await keys.remove(ref);
@@ -196,7 +196,10 @@ export async function trackFreshness(keys: { readonly revision: KeyStore["revisi
   let seen = await keys.revision();
   /** Two counters: questions to the key store, and calls that made its answers invalid. */
   let [questions, invalidations] = [0, 0];
-  /** Last question that the key store answered: its number, its time, and the number of invalidations before it. */
+  /**
+   * The last question that the key store has answered: its number, when it was asked, and how many invalidations there
+   * were before it.
+   */
   let answered = { number: 0, at: -Infinity, invalidations: 0 };
   let asking: Promise<void> | undefined;
   const freshUntil = (): number => (answered.invalidations === invalidations ? answered.at + FRESH_MS : -Infinity);
@@ -209,8 +212,8 @@ export async function trackFreshness(keys: { readonly revision: KeyStore["revisi
   };
   const askOnce = (): Promise<void> => (asking ??= ask().finally(() => (asking = undefined)));
   /**
-   * Asks the key store, and once more if the answer belongs to a question from before the call, which may miss later
-   * changes.
+   * Asks the key store. If that only brought the answer to an earlier question, which may miss later changes, asks once
+   * more.
    */
   const askSince = async (since: number, before: number): Promise<void> => {
     await askOnce();

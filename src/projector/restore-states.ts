@@ -108,7 +108,10 @@ async function loadSnapshot(store: LogStore, name: ProjectionName): Promise<Snap
   }
 }
 
-/** Replaces states by rebuilt ones. A snapshot from before a rebuild may hold what the rebuild has corrected. */
+/**
+ * Replaces states from snapshots by states that a later rebuild has stored: the snapshots may hold mistakes that the
+ * rebuild corrected.
+ */
 async function preferRebuilt(
   store: LogStore,
   states: Map<ProjectionName, unknown>,
@@ -130,7 +133,7 @@ async function preferRebuilt(
   }
 }
 
-/** Function that makes everything unreadable that an event of forgetting a recipient names. */
+/** Function that deletes the keys which an event of an erasure names, so that the erased data becomes unreadable. */
 export type Erase = (event: Recorded<"PersonForgotten">) => Promise<void>;
 
 /**
@@ -157,8 +160,8 @@ export async function applyForgotten(
 }
 
 /**
- * Folds the states that hold personal data again from the log, where less is readable after a key was deleted. The
- * result equals a rebuild. Returns the names of the projections.
+ * Folds all projections that hold personal data again from the start of the log. Data whose keys were deleted is then
+ * absent, as after a rebuild. Returns the names of the projections.
  */
 export async function refold(store: LogStore, states: FoldedStates, to: number): Promise<readonly ProjectionName[]> {
   const rebuilt = createStates(PERSONAL_PROJECTIONS);

@@ -95,7 +95,8 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     const mine = { types: new Set([...projectionOf(name).types, ...REPLACING]), encoded };
     encoding = mine;
     const onEncoded = (): void => {
-      // The encoded snapshot is written after this, while another state may already be encoded.
+      // The state may change again once it is encoded. Another save may have begun to encode a state since, and then
+      // `encoding` is about that one.
       if (encoding === mine) encoding = undefined;
       resolve();
     };

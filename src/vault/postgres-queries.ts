@@ -13,8 +13,8 @@ import {
 } from "./secret-database.ts";
 
 /**
- * Increases the revision of a set of secrets, which no other transaction can do until this one ends. Returns the label
- * with the former revision.
+ * Increases the revision of a set of secrets, and returns the label with the former revision. No other transaction can
+ * increase it until this one ends.
  */
 export async function countUp(ask: Ask): Promise<SecretLabel> {
   const rows = await ask<LabelRow>(
@@ -29,7 +29,7 @@ export async function readLabel(ask: Ask): Promise<SecretLabel> {
   return toLabel(await ask<LabelRow>(query));
 }
 
-/** Character that sorts after every character of a secret's name. */
+/** Character that sorts after every character of a secret's name, to end a range of names with the same prefix. */
 const LAST = "\u{10ffff}";
 
 export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {

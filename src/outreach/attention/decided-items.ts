@@ -25,8 +25,8 @@ const DECISIONS: readonly EventType[] = [
 const SHOWN_MS = 15 * 60_000;
 
 /**
- * Maximum number of newest events read to find decisions. A decision about more dispatches is shown with this number of
- * them.
+ * Maximum number of newest events read to find decisions. If a decision is about more dispatches than that, the list
+ * shows this number instead.
  */
 const EVENTS_READ = 500;
 

@@ -132,7 +132,9 @@ export function parseFieldCondition(condition: string) {
   return { field: fieldName(condition.slice(0, at)), values: values.map((value) => value.trim()) };
 }
 
-/** Conditions of audiences as parsed: a count judges all recipients by the same ones. */
+/**
+ * Cache of the parsed conditions, because an audience is counted by testing each recipient with the same conditions.
+ */
 const parsedConditions = new WeakMap<
   readonly string[],
   readonly { readonly field: string; readonly values: ReadonlySet<string> | undefined }[]

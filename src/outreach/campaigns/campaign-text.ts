@@ -23,7 +23,10 @@ interface Definition {
   readonly text: string;
 }
 
-/** Last parsed text of each definition. A what-if decides about 100,000 recipients of one campaign. */
+/**
+ * Cache of each definition's last parsed text, because a what-if decides about 100,000 recipients of one campaign, and
+ * so reads the text as often.
+ */
 const parsed = new WeakMap<Definition, Addresses & { readonly found: CampaignText }>();
 
 /**

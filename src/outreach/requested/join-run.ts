@@ -62,8 +62,8 @@ export function judgeNow(context: OutreachContext, named: readonly Recipient[], 
 }
 
 /**
- * Returns the idempotency key for another execution of a request. `earlier`: the number of its runs that ended without
- * completing.
+ * Returns the idempotency key under which a repeated request is executed again. `earlier`: how many runs this request
+ * has already started that ended early for a passing reason.
  */
 export function nextKey(key: IdempotencyKey | undefined, earlier: number): IdempotencyKey | undefined {
   return key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` };

@@ -83,8 +83,9 @@ async function readPage(
 }
 
 /**
- * True if the page holds an entry at which an earlier pass began. Other known contacts prove nothing, as an imported
- * one may have begun to follow us later. A search needs no such entry, because it only asks for newer posts.
+ * True if the page holds a recipient with which an earlier pass began, so the rest is known. Other known contacts prove
+ * nothing: an imported one may have followed us only since. A search asks only for newer posts, so it needs no such
+ * entry.
  */
 function isKnownFrom({ users, newest }: PageRead, { since }: Pass): boolean {
   return newest === undefined && users.some(({ id }) => since.includes(id));

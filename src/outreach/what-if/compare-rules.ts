@@ -148,7 +148,8 @@ export function write(
   const { messages, sent } = countsOn(comparison, day);
   messages.would++;
   sent.unknown++;
-  // A recipient who is known by handle alone has no id before the network is asked.
+  // The id of this recipient may be missing, because only the network knows it if the log has just the handle. The type
+  // requires one.
   const data = { ...attempt, ...campaignNow(comparison) } as Omit<DataOf<"DirectMessageInDoubt">, "detail">;
   const { state } = comparison.would;
   const follows = findFollowed(state, contactIn(comparison.would, attempt.recipient), data.campaign);
