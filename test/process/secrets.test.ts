@@ -63,7 +63,7 @@ function expectNothingFound(world: WatchedWorld, canaries: Canaries): void {
   expect(findSecrets(canaries, world.written)).toEqual([]);
 }
 
-/** Exchanges the master key and the tokens by commands. A new token is shown once, a new key never. */
+/** Adds a token and rotates the master key by commands. The new token is shown once, the new key never. */
 async function exchangeKeyAndTokens(callers: Callers): Promise<void> {
   const { world, canaries } = callers;
   const masterKey = randomBytes(32);
