@@ -174,7 +174,10 @@ const ASK_MS = 1_000;
 /** Delay in ms before a role that could not begin is tried again. */
 const AFTER_FAULT_MS = 10_000;
 
-/** Lease terms for work that does no harm if two instances do it at the same time, after one of them stood still. */
+/**
+ * Lease terms for work that does no harm if two instances do it at the same time, as may happen when one of them was
+ * paused.
+ */
 export const HARMLESS = { ttlMs: 60_000, renewMs: 20_000 };
 
 /**

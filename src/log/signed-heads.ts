@@ -32,8 +32,8 @@ export interface SignedHeadsContext extends LogContext {
 const WRITE_EVERY_MS = 10_000;
 
 /**
- * Compares the log with its last checkpoint. From then on, one of all instances writes newer ones, until disposed.
- * Throws a ServiceError (damaged) unless the loss is accepted, which becomes an event.
+ * Compares the log with its last checkpoint. From then on, one instance writes newer ones, until this is disposed.
+ * Throws a ServiceError (damaged) if events are lost, unless the loss is accepted, which becomes an event.
  */
 export async function openSignedHeads(
   context: SignedHeadsContext,

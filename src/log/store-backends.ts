@@ -77,8 +77,8 @@ export interface OpenStoreOptions {
   /** Module that transforms events on the writer thread, for work that the codec leaves to it, such as encryption. */
   readonly writerTransform?: URL;
   /**
-   * True to write on a separate thread, so that commits do not block the caller's. Most commands end sooner without
-   * one. Default: false.
+   * True to write on a separate thread, so that commits do not block the caller's thread. Default: false, because most
+   * commands end sooner without one.
    */
   readonly writerThread?: boolean | undefined;
   /** Clock by which events are recorded; default: the engine's time. */
