@@ -223,9 +223,8 @@ export async function forgetAddress(
 }
 
 /**
- * Erases data: appends the events that record it, then deletes the keys. After a crash in between, the next start
- * deletes them. `id` and `position` are of the first event; more than {@link KEYS_PER_EVENT_MAX} keys take several
- * adjacent ones.
+ * Erases data: appends the events that record it, then deletes the keys, as the next start does after a crash in
+ * between. Returns `id` and `position` of the first event; more than {@link KEYS_PER_EVENT_MAX} keys take several.
  */
 async function erase(
   context: Reachlog,

@@ -108,7 +108,10 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
      * processes made since the start; the log has those. Hashes no name while no recipient was erased.
      */
     isForgotten: (who: Recipient): boolean => erased.size > 0 && people.namesOf(who).some((ref) => erased.has(ref)),
-    /** Keeps the hash of a recipient who opted out for ever, so that a restore of an older log does not lose it. */
+    /**
+     * Stores for ever the hash of a recipient who opted out, so that a restore of an older log does not lose the
+     * opt-out.
+     */
     async keepOptOut(hash: string): Promise<void> {
       if ((await keys.gone(OPTED_OUT + hash)).length === 0)
         await keys.change((within) => within.bury(OPTED_OUT + hash));

@@ -62,7 +62,10 @@ function queryFor(names: readonly ProjectionName[]): Query {
   return BULK.some((type) => types.includes(type)) ? { types, alongLog: true } : { types };
 }
 
-/** True if a fold of the projection reads along the log, however few of the events it needs. */
+/**
+ * True if a fold of the projection reads the whole log in order, and not by an index just the events that the
+ * projection needs.
+ */
 export function isReadAlongLog(name: ProjectionName): boolean {
   return projectionOf(name).types.some((type) => BULK.includes(type));
 }

@@ -160,7 +160,7 @@ interface Passing<Name extends ProjectionName> {
 const LITTLE = 1 / 4;
 
 /**
- * Keeps snapshots on the way of a fold: one in each stride of the log that has none. They only shorten the next fold.
+ * Keeps snapshots at regular distances on the way of a fold, where there are none yet. They only shorten the next fold.
  */
 async function keepPassed<Name extends ProjectionName>(
   { store, states, positions, to, every }: Passing<Name>,

@@ -142,7 +142,7 @@ function collectNames(language: string): Names {
     const dated = [...namesOn(dates, { day: "numeric", month: "short" })];
     return new Set([...named, ...dated]);
   });
-  // Words that stand in dates of all months, such as the Japanese for month and day, name none.
+  // Words that stand in the dates of all months name no month, such as the Japanese words for month and day.
   const shared = [...months[0]!].filter((word) => months.every((known) => known.has(word)));
   const week = Array.from({ length: 7 }, (_, day) => Date.UTC(2026, 0, 5 + day));
   const weekdays = week.map((day) => namesOn([day], { weekday: "short" }).union(namesOn([day], { weekday: "long" })));
