@@ -21,7 +21,10 @@ import {
   type VariantRow,
 } from "./results-figures.ts";
 
-/** Maximum number of rows of a table of results, the newest. Enough for one run a day in nearly three years. */
+/**
+ * Maximum number of rows in a table of results, which keeps the newest ones. Enough for one run a day in nearly three
+ * years.
+ */
 export const RESULT_ROWS_MAX = 1_000;
 
 export type ResultTable = Awaited<ReturnType<typeof createResults>>;
