@@ -205,7 +205,10 @@ export interface TurnCommand {
   readonly user: SocialUser;
   readonly attempt_id: string;
   readonly run_id: string;
-  /** Account that makes the run. If another account is linked during the run, it sends none of the run's messages. */
+  /**
+   * Account that makes the run. If another account is linked during the run, that account sends none of the run's
+   * messages.
+   */
   readonly accountId: string | undefined;
   readonly now: TurnMoment;
   /** Source in which the run found the recipient; undefined if it retries a recipient of an earlier run. */

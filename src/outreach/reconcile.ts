@@ -134,7 +134,7 @@ async function look(
     return doubtful("too many messages follow it in the conversation");
   } catch (fault) {
     if (!(fault instanceof SocialError)) throw fault;
-    // The network's message may name the recipient, so the event says this instead.
+    // The event states this text in place of the network's message, which may name the recipient.
     return doubtful(fault.message, "X did not show the conversation");
   }
 }

@@ -206,7 +206,9 @@ async function reconcile(context: OutreachContext, { tryOnce }: ReturnType<typeo
   return (await tryOnce()) === "running" ? runningNow(context) : ({ kind: "settled" } as const);
 }
 
-/** Refuses a request for a run by the state of now. `context`: that of its campaign. Undefined if it may start. */
+/**
+ * Refuses a request for a run by the present state. `context`: that of its campaign. Undefined if the run may start.
+ */
 async function refuse(
   context: OutreachContext,
   { dryRun, metadata, selection, recipients }: TriggerRequest,

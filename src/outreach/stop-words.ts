@@ -147,7 +147,7 @@ function comparable(text: string): string {
       .normalize("NFKC")
       .replace(INVISIBLE, "")
       .toLowerCase()
-      // In lower case, a Turkish capital İ becomes an i and a combining dot.
+      // Removes the dot: in lower case, a Turkish capital İ becomes an i and a combining dot.
       .replaceAll("i\u0307", "i")
       .replace(DASHES, "-")
       .replace(/\s+/g, " ")

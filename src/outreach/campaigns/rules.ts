@@ -140,7 +140,10 @@ export function refuseTooSoon(
   return { verdict: "skip", reason: "too_soon", detail: `possible from ${isoTime(from)}` } as const;
 }
 
-/** Returns the campaign of the first message that a message of this campaign follows; undefined if it follows none. */
+/**
+ * Returns the campaign whose message to the contact began the chain of follow-ups to which this campaign's message
+ * belongs; undefined if this campaign is no follow-up.
+ */
 export function findFollowed(state: CampaignState, contact: Contact | undefined, campaign: string | undefined) {
   const { messaged } = findFollowedAudience(state, campaign) ?? {};
   return messaged === undefined ? undefined : findFirst(contact, messaged);

@@ -178,7 +178,7 @@ function seenAt(contact: Contact, { at, lastReadId }: Extract<Signal, { kind: "r
   if (attempted_at === undefined || seen_at !== undefined) return undefined;
   const isNamed = lastReadId !== undefined && message_id !== undefined;
   const isReached = isNamed ? BigInt(lastReadId) >= BigInt(message_id) : at >= Date.parse(attempted_at);
-  // The network's clock may be behind the log's.
+  // The network's clock may be behind the log's. No message was read before it was sent.
   return isReached ? isoTime(Math.max(at, Date.parse(attempted_at))) : undefined;
 }
 

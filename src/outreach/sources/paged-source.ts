@@ -115,8 +115,8 @@ function findNewest({ users, newest }: PageRead, { next }: Pass): string | undef
 export const EMPTY_PAGES_MAX = 5;
 
 /**
- * Creates a function that returns the cursor of the next page; undefined at the end, if a cursor repeats, or after too
- * many empty pages, since each page costs money. `from`: the first cursor, undefined for the newest page.
+ * Creates a function that returns the cursor of the next page. Undefined at the list's end, if a cursor repeats, or
+ * after too many empty pages, since each page costs money. `from`: the first cursor, undefined for the newest page.
  */
 export function guardCursors(from: string | undefined) {
   const seen = new Set([from]);

@@ -158,7 +158,9 @@ export function write(
   invent(comparison, "DirectMessageSent", { ...data, message_id: "", settled_by: "answer" });
 }
 
-/** Returns the member by which events name the campaign of the run in progress under the other rules. */
+/**
+ * Returns the event member `campaign` for the run in progress under the other rules; empty for the campaign `default`.
+ */
 function campaignNow({ would }: Comparison) {
   return omitUndefined({ campaign: would.state.run.current?.campaign });
 }
