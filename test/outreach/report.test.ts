@@ -31,7 +31,7 @@ const sent = (id: string): readonly NewEvent[] => {
 };
 const received = { message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
 
-/** Events of a run and of what came after it. */
+/** Events of a run, and later events about its recipients. */
 const HAPPENED: readonly NewEvent[] = [
   { type: "RunStarted", data: { run_id: RUN, dry_run: false } },
   ...(["self", "no_consent", "no_consent"] as const).map(skipped),
