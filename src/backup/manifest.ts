@@ -9,7 +9,7 @@ import { encrypt, open } from "../vault/encrypt.ts";
 import { deriveKey, damaged, keyId, KeyMismatch } from "../vault/derive-keys.ts";
 import { withPath } from "../platform/system-fault.ts";
 
-/** File names of a backup, without that of its manifest. */
+/** File names in a backup, except that of its manifest. */
 export const NAMES = {
   log: "log.sqlite",
   vault: "vault.sqlite",

@@ -25,7 +25,7 @@ const LOOK_MS = HOUR_MS;
  */
 const PAUSE_MS = 1_000;
 
-/** Archives events in segments, and appends an event that says how much was archived, unless it was nothing. */
+/** Archives events in segments, and then appends an event that says how much was archived, if anything was. */
 export async function archiveEvents(
   { store, append }: EventLog,
   metadata: EventMetadata,

@@ -161,7 +161,8 @@ export const ROLES = {
 export async function listHolders({ store }: EventLog, channels: readonly ChannelName[]) {
   const { dispatcher, ...others } = ROLES;
   const held = await store.leases.list([...channels.map(dispatcher), ...Object.values(others)]);
-  // A run's holder name has the instance's id first, because each run of an instance is a separate holder.
+  // The name of a run's lease holder is the instance's id and then the run's, because each run of an instance is a
+  // separate holder.
   return Object.fromEntries(held.map(({ name, holder }) => [name, holder.split("/")[0] ?? holder]));
 }
 

@@ -179,8 +179,8 @@ export function serverClock({
   /** Difference between the log's time and `elapsedMs`, in ms; undefined before the first look at the server. */
   let offset: number | undefined;
   /**
-   * Bounds of the difference between the log's time and `elapsedMs`, in ms, as narrow as the looks at the server have
-   * shown.
+   * Lowest and highest possible difference between the log's time and `elapsedMs`, in ms. Each look at the server
+   * narrows these bounds.
    */
   let known = { least: -Infinity, most: Infinity };
   let latest = -Infinity;

@@ -69,7 +69,7 @@ export async function openSignedHeads(
 }
 
 async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
-  // Snapshots may hold data from the lost events; the next start folds the log again.
+  // Snapshots may hold data from the lost events, so all are removed, and the next start folds the log again.
   await forgetSnapshots(eventLog.store);
   const { position, hash } = await eventLog.store.head();
   const data = { ...newEvents, found_position: position, found_hash: hash };

@@ -84,8 +84,8 @@ export interface OpenStoreOptions {
   /** Clock by which events are recorded; default: the engine's time. */
   readonly clock?: Clock | undefined;
   /**
-   * Description, for other processes, of the service that opens the log as its only one. A log on a server may have any
-   * number of services.
+   * Description, for other processes, of the service that opens a log in a file as its only owner. A log on a server
+   * may have any number of services.
    */
   readonly owner?: string | undefined;
   /** The store calls this after each transaction of appends. */

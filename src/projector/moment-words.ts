@@ -79,7 +79,7 @@ function readDay(text: string, names: Names, { timezone, now }: MomentReader): T
   const [first = 0, second = 0] = small;
   const isYearFirst = numbers[0] === year;
   if (month === 0 && /\d\/\d+\/\d{4}/.test(text) && first !== second && first <= 12 && second <= 12) return undefined;
-  // With dots the day stands first in every language, and a number above 12 is no month.
+  // If the numbers are divided by dots, the day stands first in every language. A number above 12 is no month.
   const isMonthFirst =
     isYearFirst || (second > 12 ? first <= 12 : names.isMonthFirst && first <= 12 && !isDotted(text));
   const date =
