@@ -70,8 +70,8 @@ export function findGrounds(basis: Basis, events: readonly Recorded[]): Recorded
 }
 
 /**
- * Returns the basis for messages to a contact. A contact who wrote to us first keeps that basis, whatever an import
- * says.
+ * Returns the basis for messages to a contact. A contact who wrote to us first keeps that basis, even if an import
+ * names another one.
  */
 export function effectiveBasis({ inbound, basis }: Pick<Contact, "inbound" | "basis">): Basis {
   return inbound ? "dm_first" : basis;
