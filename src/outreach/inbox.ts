@@ -20,8 +20,8 @@ import { isSuppressed, type OutreachRules, type OutreachState } from "./decide.t
 const PAGE_SIZES = [10, 25, 100];
 
 /**
- * Length of time before the newest message, in ms: the next reading reads messages of that time again, because the
- * network may show one late, behind newer ones.
+ * Length of the time before the newest message, in ms, of which the next reading reads all messages again, because the
+ * network may show a message late, behind newer ones.
  */
 const LATE_MS = 10 * 60_000;
 
@@ -98,7 +98,8 @@ export function openOlderMessages(run: InboxReader, retry: RetryPolicy) {
       if (isRestarted) return undefined;
       isRestarted = true;
       follow = guardCursors(undefined);
-      // The network rejects old cursors. Messages that are read a second time add no events.
+      // The network rejects old cursors, so the newest page is read instead. Messages that are read a second time add
+      // no events.
       return readPage(run, retry, size, undefined);
     }
   };

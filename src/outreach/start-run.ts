@@ -66,8 +66,8 @@ export interface TriggerRequest {
   readonly metadata: EventMetadata;
   readonly selection?: RunSelection;
   /**
-   * Recipients to write to. A run starts for them alone; with no limits in `selection`, they join a run in progress of
-   * the same campaign. Undefined: a run for all.
+   * Recipients to write to; undefined for all recipients. The run is for these recipients alone. If `selection` sets no
+   * limits, they join a run of the same campaign that is in progress.
    */
   readonly recipients?: readonly Recipient[] | undefined;
   /**

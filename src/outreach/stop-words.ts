@@ -29,8 +29,8 @@ const SHORT_CHARS_MAX = 9;
 const SHORT_UNSPACED_CHARS_MAX = 3;
 
 /**
- * Words before or after a stop word that do not change its meaning: greetings, "please" and thanks, in the languages in
- * which replies were tried.
+ * Words before or after a stop word that do not change its meaning: greetings, "please" and thanks, in the languages of
+ * the replies that we tested.
  */
 const COURTESIES = [
   // English, German, Dutch.

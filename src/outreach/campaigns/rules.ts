@@ -92,8 +92,8 @@ export function refuseLeftOut(state: CampaignState, contact: Contact | undefined
 }
 
 /**
- * Refuses a follow-up to a recipient who has answered a message of its chain, also if an operator has to read the
- * answer first, and to a recipient who has got all follow-ups of a chain.
+ * Refuses a follow-up to a recipient who has answered a message of its chain, even if an operator has yet to read the
+ * answer, or who has already received as many follow-ups of the chain as are allowed.
  */
 export function refuseFollowUp(state: CampaignState, contact: Contact | undefined, { campaign }: CampaignRules) {
   const { messaged } = findFollowedAudience(state, campaign) ?? {};

@@ -39,7 +39,9 @@ const STEADY_MS = 60_000;
 /** Number of failed attempts in a row to open the stream of signals before the log records the failure. */
 const ATTEMPTS_NOTED = 5;
 
-/** Waits before the next attempt, as X prescribes: https://docs.x.com/x-api/fundamentals/handling-disconnections */
+/**
+ * Times to wait before the next attempt, as X prescribes: https://docs.x.com/x-api/fundamentals/handling-disconnections
+ */
 const UNREACHABLE = { stepMs: 250, maxMs: 16_000 };
 const UNAVAILABLE = { baseMs: 5_000, factor: 2, maxMs: 320_000 };
 const REFUSED = { baseMs: 60_000, factor: 2, maxMs: 15 * 60_000 };

@@ -64,8 +64,8 @@ function beginPass(next: string | undefined, since: readonly string[]) {
 }
 
 /**
- * Reads the next page of a pass; undefined if the network refused the cursor of an earlier run. After a restart the
- * cursor is new, so a refusal is thrown: the network charges for each restart.
+ * Reads the next page of a pass; undefined if the network refused the cursor of an earlier run. If the pass has already
+ * begun again, its cursor is new, and a refusal is thrown, because the network charges for each new beginning.
  */
 async function readPage(
   { read }: PagedOptions,
