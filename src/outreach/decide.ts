@@ -269,8 +269,8 @@ export function decideTurn(
     ...omitUndefined({ campaign, follows: findFollowed(state, contact, campaign) }),
     day: now.day,
     timezone: now.timezone,
-    // Needed after an operator corrected a log time that was ahead, because events have the wrong time until the clock
-    // passes it; and after an earlier message, because the gap to it was measured by this clock.
+    // This time is needed after an operator corrected a log time that was ahead, because events have the wrong time
+    // until the clock passes it; and after an earlier message, because the gap to it was measured by this clock.
     ...((state.quota.corrected !== null || newestAttempt(contact, campaign ?? DEFAULT_CAMPAIGN) !== undefined) && {
       decided_at: isoTime(now.ms),
     }),

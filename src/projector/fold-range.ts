@@ -74,7 +74,7 @@ export type Positions = Map<ProjectionName, number>;
 
 /**
  * Number of positions after which a long catch-up saves its states. If the start is killed, the next one resumes there.
- * Each past moment also has a snapshot at most this far before it.
+ * The snapshots for past moments are taken at such positions too.
  */
 const STRETCH_POSITIONS = 20_000;
 
