@@ -1,6 +1,8 @@
 import type { Static, TObject } from "@sinclair/typebox";
+import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
+import type { Campaigns } from "../../projections/campaigns.ts";
 import { findMissingEvidence } from "../../projections/consent.ts";
 import { countReachable, countWritable } from "../../projections/contact-campaigns.ts";
 import { findPerson } from "../../projections/contact-identity.ts";
@@ -15,16 +17,16 @@ import { eventAt, STREAMS } from "../log/event-log.ts";
 import { isoTime } from "../platform/clock.ts";
 import { grouped } from "../platform/counts-and-lists.ts";
 import { newestEvents, type PageMoment } from "../projector/read-as-of.ts";
-import { checkOptOut } from "../template/opt-out.ts";
-import { missingPlaceholders, renderAll } from "../template/template.ts";
+import { missingPlaceholders, renderAll, type Template } from "../template/template.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
-import { listOpenCampaigns } from "./campaigns/read-campaigns.ts";
+import { readCampaignText } from "./campaigns/campaign-text.ts";
+import { listOpenCampaigns, type CampaignSettings } from "./campaigns/read-campaigns.ts";
 import { messageRecipient } from "./decide.ts";
 import { DEFAULT_SPACING_MS } from "./pacing-and-retries.ts";
 import { showQuota } from "./outreach.operations.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";
 import { placesLeft, remaining } from "./run-limits.ts";
-import { createStopWords } from "./stop-words.ts";
+import { describeOptOut } from "./stop-words.ts";
 import { changesAt, isOpen, refusesStart } from "./send-window.ts";
 import { SOURCE_KINDS } from "./sources/sources.ts";
 
@@ -167,8 +169,8 @@ export type ShownDryRun = NonNullable<Awaited<ReturnType<typeof readDryRun>>>;
  * the template has changed since. Undefined if there is no such dry run.
  */
 export async function readDryRun(
-  moment: PageMoment<"account" | "contacts" | "quota" | "runs">,
-  settings: RunSettings,
+  moment: PageMoment<"account" | "campaigns" | "contacts" | "quota" | "runs">,
+  settings: RunSettings & { readonly campaigns: CampaignSettings },
   { runId, from }: { readonly runId: string; readonly from: number | undefined },
 ) {
   const run = moment.state("runs").started.get(runId);
@@ -188,7 +190,8 @@ export async function readDryRun(
     variants = {},
   } = event.data;
   const { caller, selection, template: templateId } = await readStart(moment, run.position);
-  const template = settings.template?.id === templateId ? settings.template : undefined;
+  const message = readMessage(moment.state("campaigns"), settings, selection.campaign);
+  const template = message?.id === templateId ? message : undefined;
   const toRow = ({ data: { recipient, name, variant = "" } }: Recorded<"DryRunRecipientListed">) => {
     const contact = findPerson(moment.state("contacts"), recipient);
     const named = { ...recipient, name: contact?.name ?? name };
@@ -214,6 +217,7 @@ export async function readDryRun(
     limits: selection,
     template: run.template,
     isTemplateChanged: template === undefined && templateId !== undefined,
+    optOut: describeOptOut({ template: message, stopWords: settings.stopWords }),
     reason,
     until,
     sends,
@@ -252,6 +256,18 @@ export async function readDryRun(
   };
 }
 
+/** Returns the message that a run of the campaign would send now; undefined without one. */
+function readMessage(
+  { named }: Campaigns,
+  { template, campaigns: { config } }: RunSettings & { readonly campaigns: CampaignSettings },
+  campaign = DEFAULT_CAMPAIGN,
+): Template | undefined {
+  const definition = named.get(campaign);
+  if (definition === undefined) return template;
+  const addresses = { linkBase: config.links.base, optOutBase: config.outreach.optOutBase };
+  return readCampaignText(definition, addresses).template;
+}
+
 /** Groups the recipients that a dry run would skip by the reason, the most frequent first. */
 function groupSkips(skips: Readonly<Record<string, number>>, listed: readonly Recorded<"DryRunRecipientListed">[]) {
   return Object.entries(skips)
@@ -279,12 +295,11 @@ async function readListed({ store }: PageMoment, range: { readonly from: number;
 export function checkRun(
   { state, now }: PageMoment<"account">,
   settings: RunSettings,
-  { skips, startedAt }: ShownDryRun,
+  { skips, startedAt, optOut }: ShownDryRun,
 ): readonly { readonly isGood: boolean; readonly text: string }[] {
   const { user, authorized } = state("account");
   const lacking = skips.find(({ reason }) => reason === "missing_field")?.count ?? 0;
   const { window } = settings;
-  const optOut = describeOptOut(settings);
   return [
     lacking === 0
       ? { isGood: true, text: "Every placeholder has a value" }
@@ -351,20 +366,4 @@ export function readReadiness({ state }: PageMoment<"contacts">, { template }: R
     /** Fields of the template for which no recipient has a value. */
     missingFields: template === undefined || people.size === 0 ? [] : missingPlaceholders(template, fields.keys()),
   };
-}
-
-interface MessageSettings {
-  readonly template: OutreachConfig["template"];
-  readonly stopWords: readonly string[];
-}
-
-/** Says how the message offers to opt out, and what the operator must make sure of. */
-export function describeOptOut({ template, stopWords }: MessageSettings) {
-  return template && checkOptOut(template, createStopWords(stopWords));
-}
-
-/** Returns a warning if a variant of the message offers no way to opt out. */
-export function warnOfNoOptOut(settings: MessageSettings): string | undefined {
-  const found = describeOptOut(settings);
-  return found?.isOffered === false ? found.detail : undefined;
 }

@@ -292,7 +292,10 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
           pattern="[a-z0-9]([a-z0-9\-]{0,38}[a-z0-9])?"
           title="Lower-case letters, digits and hyphens"
         />
-      ) : null}
+      ) : (
+        // It is no field of the action, because those name the dialog, which stays open while the page is refreshed.
+        <input type="hidden" name="changed_at" value={campaign.changed_at ?? ""} />
+      )}
       <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
       <Field
         label={`Gap in days; empty: ${gapDays}`}

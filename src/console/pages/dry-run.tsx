@@ -22,9 +22,12 @@ const CHARACTERS_SHOWN = 500;
 /**
  * Page that shows one recorded dry run: the recipients that a real run would write to or skip, and what it would cost.
  */
-export const dryRunPage = consolePage({ reads: ["account", "contacts", "quota", "runs"], render: renderDryRun });
+export const dryRunPage = consolePage({
+  reads: ["account", "campaigns", "contacts", "quota", "runs"],
+  render: renderDryRun,
+});
 
-type DryRunView = View<"account" | "contacts" | "quota" | "runs">;
+type DryRunView = View<"account" | "campaigns" | "contacts" | "quota" | "runs">;
 
 async function renderDryRun(view: DryRunView): Promise<Made> {
   const runId = (view.parameters["run_id"] ?? "").toLowerCase();

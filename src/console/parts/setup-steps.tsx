@@ -1,7 +1,8 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import { readBacklog, type ChannelBacklog } from "../../delivery/backlog.ts";
-import { describeOptOut, readReadiness } from "../../outreach/run-status.ts";
+import { readReadiness } from "../../outreach/run-status.ts";
+import { describeOptOut } from "../../outreach/stop-words.ts";
 import { countInWords, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";

@@ -135,4 +135,40 @@ describe("the pages of campaigns", () => {
     await send("end", { name: "spring" });
     expect(read()!.ended_at).toBeString();
   });
+
+  test("a form's blank lines are no condition, and a refusal names the field", async () => {
+    const { harness, cookie, form_token, follow } = await openSignedIn();
+    const create = async (fields: Record<string, string>) => {
+      const body = new URLSearchParams({ form_token, back: "/campaigns", text: "Hi", ...fields }).toString();
+      return follow(await post(harness.app, "/console/campaigns/create", body, { headers: { ...FORM, cookie } }));
+    };
+    await create({ name: "spring", fields: " \r\n", timezones: "\r\n" });
+    expect(harness.projector.state("campaigns").named.get("spring")?.audience).toEqual({});
+    expect(await create({ name: "summer", source: "X" })).toContain(
+      "does not match its schema at /source. Expected list or inbound.",
+    );
+    expect(await create({ name: "Summer" })).toContain("does not match its schema at /name. Expected string to match");
+  });
+
+  test("a form refuses a change if the campaign was changed since the page was shown", async () => {
+    const { harness, cookie, form_token, follow } = await openSignedIn();
+    await harness.append("outreach", created("spring", {}));
+    const page = await (await ask(harness.app, "/campaigns/spring", { headers: { cookie } })).text();
+    const [, changed_at = ""] = /name="changed_at" value="([^"]+)"/.exec(page) ?? [];
+    const change = async (text: string) => {
+      const body = new URLSearchParams({
+        form_token,
+        back: "/campaigns/spring",
+        name: "spring",
+        text,
+        all: "true",
+        changed_at,
+      });
+      return follow(await post(harness.app, "/console/campaigns/change", `${body}`, { headers: { ...FORM, cookie } }));
+    };
+    harness.now += 1_000;
+    expect(await change("one")).toContain("The campaign spring was changed, for");
+    expect(await change("two")).toContain("The campaign spring was changed meanwhile. Read it, and try again.");
+    expect(harness.projector.state("campaigns").named.get("spring")?.text).toBe("one");
+  });
 });

@@ -91,6 +91,23 @@ test("a check that warns of replies in X Chat has the sign of a warning", async 
   expect(checks.map(({ text }) => text)).toEqual([expect.stringContaining("X Chat")]);
 });
 
+test("a dry run of a campaign shows the campaign's texts, and how its message offers to opt out", async () => {
+  const text = "Spring: {{name}}, reply STOP to opt out";
+  const rules = { ...RULES, template: parseTemplate(text).id, template_name: "spring" };
+  const listed = [{ recipient: bob, name: "Bob X", variant: "A" }];
+  const found = { would_send: 1, would_skip: 0, variants: { A: 1 } };
+  const { harness, path } = await openDryRun(listed, found, { rules, campaign: "spring" });
+  const data = { name: "spring", text, audience: {} };
+  await harness.append("outreach", { type: "CampaignCreated", data });
+  const page = await pageAt(harness, path);
+  expect(await rowsOf(page)).toEqual(["@bob (Bob X) | A | Spring: Bob X, reply STOP to opt out"]);
+  expect((await textsAt(page, ".checks .doubtful")).map((check) => check.text)).toEqual([
+    expect.stringContaining("X Chat"),
+  ]);
+  await harness.append("outreach", { type: "CampaignChanged", data: { ...data, text: "Summer" } });
+  expect(await mainAt(harness, path)).toContain("The message has changed since, so its texts are not shown.");
+});
+
 test("the texts are rendered from the template and the fields of now, with markup escaped", async () => {
   const { harness, path } = await openDryRun(LISTED, FOUND);
   expect(await rowsOf(await pageAt(harness, path))).toEqual([

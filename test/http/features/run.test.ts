@@ -106,6 +106,20 @@ test.each([
   expect(answer.notes).toEqual(notes);
 });
 
+test.each([
+  ["Hi {{name}}", "Hi. Reply stop for no more messages.", undefined],
+  ["Hi. Reply stop for no more messages.", "Hi {{name}}", [expect.stringContaining("Add {{optout}}")]],
+])("a dry run of a campaign judges not %j but the campaign's own text %j", async (template, text, notes) => {
+  await using world = await openApp({ template });
+  await world.authorize();
+  await world.append("outreach", { type: "CampaignCreated", data: { name: "spring", text, audience: {} } });
+  const preview = { reason: "completed" as const, would_send: [], would_skip: [], variants: [] };
+  const done = Promise.resolve({ ...REPORT, preview: { ...preview, estimate: REPORT.usage } });
+  world.triggered = { kind: "started", run_id, done };
+  const answer = (await (await run(world, { dry_run: true, campaign: "spring" })).json()) as { notes?: unknown };
+  expect(answer.notes).toEqual(notes);
+});
+
 test("a dry run that fails is answered with 500", async () => {
   await using world = await authorized();
   world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined) };
@@ -190,6 +204,13 @@ describe("a run is refused", () => {
     const response = await run(world, body);
     expect(await response.clone().json()).toMatchObject({ errors: [{ path, message }] });
     expect([await problemIn(response), world.triggers]).toEqual(["422 unusable-selection", []]);
+  });
+
+  test.each(["", "June ", "a\u0007b"])("with the name %j in quotes if no campaign has it", async (campaign) => {
+    await using world = await authorized();
+    world.triggered = { kind: "unknown_campaign", campaign };
+    const errors = [{ path: "/campaign", message: `No campaign is called ${JSON.stringify(campaign)}.` }];
+    expect(await (await run(world, { campaign })).json()).toMatchObject({ status: 422, errors });
   });
 
   test("with the fault of a campaign's text that the settings cannot send", async () => {
