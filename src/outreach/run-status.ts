@@ -22,6 +22,7 @@ import { showUnseen } from "../template/show-invisible-characters.ts";
 import { readCampaignText } from "./campaigns/campaign-text.ts";
 import { listOpenCampaigns, type CampaignSettings } from "./campaigns/read-campaigns.ts";
 import { messageRecipient } from "./decide.ts";
+import { readStart } from "./dry-run/estimate-start.ts";
 import { DEFAULT_SPACING_MS } from "./pacing-and-retries.ts";
 import { showQuota } from "./outreach.operations.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";
@@ -56,7 +57,7 @@ export async function readRunStatus(moment: PageMoment<"quota" | "run" | "runs">
   return {
     current: readCurrentRun(moment, settings),
     last: end === undefined ? undefined : toEnded(moment, end as EndOfRun),
-    dry: await readNewestDryRun(moment),
+    dry: await readNewestDryRun(moment, settings),
     window: readWindow(moment, settings),
   };
 }
@@ -134,27 +135,28 @@ export function readRunRefusal({ stateNow, now }: PageMoment, settings: RunSetti
 const SENDS_SHOWN = 50;
 
 /** The newest dry run that has ended, for the overview. Undefined if there was none. */
-async function readNewestDryRun(moment: PageMoment<"runs">) {
+async function readNewestDryRun(moment: PageMoment<"runs">, settings: RunSettings) {
   const newest = [...moment.state("runs").started].findLast(([, { dry_run, end }]) => dry_run && end !== null);
   if (newest === undefined) return undefined;
   const [runId, run] = newest;
   const { position, end } = run;
-  const { caller, selection } = await readStart(moment, position);
+  const { caller, selection: limits } = await readRunStarted(moment, position);
   return {
     runId,
     at: end!.at,
     caller,
-    selection,
+    limits,
     sends: end!.sent,
     skips: end!.skipped,
     contacted: countContacted(run),
+    ...readStart(moment, settings, { limits, sends: end!.sent, end: end! }),
   };
 }
 
 /**
  * Reads who started a run, for which recipients and with which template. `position`: that of the event that started it.
  */
-async function readStart({ store }: PageMoment, position: number) {
+async function readRunStarted({ store }: PageMoment, position: number) {
   const event = await eventAt(store, position);
   if (event.type !== "RunStarted") throw new Error(`no run starts at position ${position}`);
   const { run_id: _id, dry_run: _dry, rules, ...selection } = event.data;
@@ -189,20 +191,10 @@ export async function readDryRun(
     passed = {},
     variants = {},
   } = event.data;
-  const { caller, selection, template: templateId } = await readStart(moment, run.position);
+  const { caller, selection, template: templateId } = await readRunStarted(moment, run.position);
   const message = readMessage(moment.state("campaigns"), settings, selection.campaign);
   const template = message?.id === templateId ? message : undefined;
-  const toRow = ({ data: { recipient, name, variant = "" } }: Recorded<"DryRunRecipientListed">) => {
-    const contact = findPerson(moment.state("contacts"), recipient);
-    const named = { ...recipient, name: contact?.name ?? name };
-    return { recipient: named, variant, text: textFor(recipient, name, variant) };
-  };
-  const textFor = (recipient: Recipient, name: string | undefined, variant: string): string | undefined => {
-    if (template === undefined || isErased(recipient)) return undefined;
-    const known = messageRecipient(findPerson(moment.state("contacts"), recipient), { ...recipient, name: name ?? "" });
-    const { rendered } = renderAll(template, known).find((one) => one.variant === variant) ?? {};
-    return rendered?.ok === true ? showUnseen(rendered.text) : undefined;
-  };
+  const toRow = createToRow(moment, template);
   const listed = await readListed(moment, { from: run.position, to: position });
   const rows = listed.sends.filter((one) => from === undefined || one.position >= from);
   const { timezone, dailyLimit } = settings;
@@ -216,6 +208,9 @@ export async function readDryRun(
     selection: formatSentence(describeSelection(selection)),
     limits: selection,
     template: run.template,
+    campaign: selection.campaign ?? DEFAULT_CAMPAIGN,
+    /** Number of people in the log. A dry run that ended early has judged fewer. */
+    known: moment.state("contacts").people.size,
     isTemplateChanged: template === undefined && templateId !== undefined,
     optOut: describeOptOut({ template: message, stopWords: settings.stopWords }),
     reason,
@@ -249,15 +244,29 @@ export async function readDryRun(
     }),
     rows: rows.slice(0, SENDS_SHOWN).map(toRow),
     next: rows[SENDS_SHOWN]?.position,
-    /** Number of the last run that began after the dry run, so that the dry run's findings may be outdated. */
-    ranSince: [...moment.state("runs").started.values()].findLast(
-      ({ number, started_at }) => number !== null && started_at > at,
-    )?.number,
+    ...readStart(moment, settings, { limits: selection, sends, end: run.end }),
+  };
+}
+
+/**
+ * Returns a function that makes the row of a listed recipient, with the text as the template and the log render it now.
+ */
+function createToRow({ state }: PageMoment<"contacts">, template: Template | undefined) {
+  const textFor = (recipient: Recipient, name: string | undefined, variant: string): string | undefined => {
+    if (template === undefined || isErased(recipient)) return undefined;
+    const known = messageRecipient(findPerson(state("contacts"), recipient), { ...recipient, name: name ?? "" });
+    const { rendered } = renderAll(template, known).find((one) => one.variant === variant) ?? {};
+    return rendered?.ok === true ? showUnseen(rendered.text) : undefined;
+  };
+  return ({ data: { recipient, name, variant = "" } }: Recorded<"DryRunRecipientListed">) => {
+    const contact = findPerson(state("contacts"), recipient);
+    const named = { ...recipient, name: contact?.name ?? name };
+    return { recipient: named, variant, text: textFor(recipient, name, variant) };
   };
 }
 
 /** Returns the message that a run of the campaign would send now; undefined without one. */
-function readMessage(
+export function readMessage(
   { named }: Campaigns,
   { template, campaigns: { config } }: RunSettings & { readonly campaigns: CampaignSettings },
   campaign = DEFAULT_CAMPAIGN,
@@ -347,7 +356,7 @@ export function readDryRunCost({ stateNow, position }: PageMoment, { requireCons
  * Counts the recipients in the log who lack consent or its evidence, and lists the template's fields for which none has
  * a value.
  */
-export function readReadiness({ state }: PageMoment<"contacts">, { template }: RunSettings) {
+export function readReadiness({ state }: PageMoment<"contacts">, { template, stopWords }: RunSettings) {
   const { people, fields } = state("contacts");
   let [unagreed, unproved] = [0, 0];
   for (const contact of people.values()) {
@@ -365,5 +374,7 @@ export function readReadiness({ state }: PageMoment<"contacts">, { template }: R
     unproved,
     /** Fields of the template for which no recipient has a value. */
     missingFields: template === undefined || people.size === 0 ? [] : missingPlaceholders(template, fields.keys()),
+    /** How the message offers to opt out; undefined without a template. */
+    optOut: describeOptOut({ template, stopWords }),
   };
 }

@@ -382,7 +382,7 @@ async function screenUsers(screening: Screening, source: TurnSource, open: reado
 
 const LEFT_OUT = { verdict: "pass", reason: "left_out" } as const;
 
-/** Writes to a recipient, unless the network shows that they have a message of ours which a restored log lacks. */
+/** Sends a message to a recipient, unless the network shows one of ours that the log lost when it was restored. */
 async function writeUnlessFound(screening: Screening, user: SocialUser, source: TurnSource) {
   const { run, retry, skip, write } = screening;
   if (isLater(screening, find(run, user))) return "closed";

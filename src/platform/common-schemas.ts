@@ -1,5 +1,4 @@
 import { Type, type TProperties, type TSchema } from "@sinclair/typebox";
-import { EITHER } from "./counts-and-lists.ts";
 import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
 
 /** The building blocks of the API's schemas. Clients must expect members in addition to those of an answer's schema. */
@@ -48,17 +47,9 @@ export function createCheck(schema: TSchema): (value: unknown) => readonly Misfi
 
 function listMisfits(check: TypeCheck<TSchema>, value: unknown): readonly Misfit[] {
   const messages = new Map<string, string>();
-  for (const { path, message, schema, errors } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
+  for (const { path, message, errors } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
     // If a member may also be null, the message about its other type is more useful.
-    if (!messages.has(path)) messages.set(path, wantsOneOf(schema) ?? errors[0]?.First()?.message ?? message);
+    if (!messages.has(path)) messages.set(path, errors[0]?.First()?.message ?? message);
   }
   return [...messages].map(([path, message]) => ({ path, message }));
-}
-
-/** Returns the message of a member that must be one of several words; undefined for any other schema. */
-function wantsOneOf({ anyOf = [] }: TSchema): string | undefined {
-  const words = (anyOf as readonly { readonly const?: unknown }[]).map((one) => one.const);
-  return words.length > 0 && words.every((word) => typeof word === "string")
-    ? `Expected ${EITHER.format(words)}`
-    : undefined;
 }

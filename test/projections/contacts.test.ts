@@ -652,7 +652,7 @@ test("in any history, the current state gives the number of contacts at earlier 
       expect(events.map(({ position }) => countPeopleAt(state, position))).toEqual(sizes);
       merges += state.merged.length;
     }),
-    { numRuns: countCases(300) },
+    { numRuns: countCases(1_000) },
   );
   expect(merges).toBeGreaterThan(countCases(20));
 });

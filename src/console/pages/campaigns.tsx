@@ -14,7 +14,7 @@ import { consolePage, useView, type View } from "../page-context.ts";
 import { ConfirmedAction, Field, Lines, Select, toSpaces } from "../parts/action-form.tsx";
 import { RunName } from "../parts/events.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
-import { DryRunFields } from "../parts/run-card.tsx";
+import { RunForm } from "../parts/run-form.tsx";
 import { breakable, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { A } from "../parts/link.tsx";
@@ -102,7 +102,7 @@ async function renderCampaign(view: CampaignView) {
       >
         <div class="actions">
           {isOpen && view.state("run").current === null ? (
-            <DryRunFields limits={isOwn ? { campaign: name } : {}} back={href} isFirst />
+            <RunForm limits={isOwn ? { campaign: name } : {}} back={href} isFirst />
           ) : null}
           {isOwn && isOpen ? <CampaignForm names={names} campaign={campaign} /> : null}
           {isOwn && isOpen ? <EndForm name={name} back={href} /> : null}
@@ -292,10 +292,7 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
           pattern="[a-z0-9]([a-z0-9\-]{0,38}[a-z0-9])?"
           title="Lower-case letters, digits and hyphens"
         />
-      ) : (
-        // It is no field of the action, because those name the dialog, which stays open while the page is refreshed.
-        <input type="hidden" name="changed_at" value={campaign.changed_at ?? ""} />
-      )}
+      ) : null}
       <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
       <Field
         label={`Gap in days; empty: ${gapDays}`}

@@ -137,11 +137,8 @@ export const problems = {
   unsupportedType: (wanted = "application/json") =>
     new Problem(415, "unsupported-media-type", `Send ${wanted} in UTF-8, uncompressed.`),
   misdirected: () => new Problem(421, "misdirected-request", "This host is not served here."),
-  invalid: (errors: readonly { path: string; message: string }[] = []) => {
-    const [{ path, message } = { path: "", message: "" }] = errors;
-    const detail = `The request does not match its schema${path && ` at ${path}`}.${message && ` ${message}.`}`;
-    return new Problem(422, "invalid-request", detail, { more: { errors } });
-  },
+  invalid: (errors: readonly { path: string; message: string }[]) =>
+    new Problem(422, "invalid-request", "The request does not match its schema.", { more: { errors } }),
   keyReused: () => new Problem(422, "idempotency-key-reused", "Use a new key: this one had another body."),
   externalIdReused: () =>
     new Problem(409, "external-id-reused", "This external_id had another body before; nothing was recorded now."),

@@ -65,7 +65,9 @@ describe("the pages of campaigns", () => {
     expect((await rowsOf(await pageAt(harness, "/people/@ada"))).slice(0, 3)).toEqual([
       expect.stringMatching(/^default \| none \| .*no: too soon \(possible from .*\)$/),
       expect.stringMatching(/^spring \| sent \| .* \| A \| no: one message of each campaign$/),
-      expect.stringMatching(/^spring-2 \| none \| .*no: not in audience \(messaged recently until .*\)$/),
+      expect.stringMatching(
+        /^spring-2 \| none \| .*no: not in audience \(messaged recently until \d+ \w+, \d\d:\d\d\)$/,
+      ),
     ]);
     expect((await rowsOf(await pageAt(harness, "/people/@bob")))[1]).toContain("no: no consent (");
   });
@@ -136,7 +138,7 @@ describe("the pages of campaigns", () => {
     expect(read()!.ended_at).toBeString();
   });
 
-  test("a form's blank lines are no condition, and a refusal names the field", async () => {
+  test("a form's blank lines are no condition", async () => {
     const { harness, cookie, form_token, follow } = await openSignedIn();
     const create = async (fields: Record<string, string>) => {
       const body = new URLSearchParams({ form_token, back: "/campaigns", text: "Hi", ...fields }).toString();
@@ -144,31 +146,5 @@ describe("the pages of campaigns", () => {
     };
     await create({ name: "spring", fields: " \r\n", timezones: "\r\n" });
     expect(harness.projector.state("campaigns").named.get("spring")?.audience).toEqual({});
-    expect(await create({ name: "summer", source: "X" })).toContain(
-      "does not match its schema at /source. Expected list or inbound.",
-    );
-    expect(await create({ name: "Summer" })).toContain("does not match its schema at /name. Expected string to match");
-  });
-
-  test("a form refuses a change if the campaign was changed since the page was shown", async () => {
-    const { harness, cookie, form_token, follow } = await openSignedIn();
-    await harness.append("outreach", created("spring", {}));
-    const page = await (await ask(harness.app, "/campaigns/spring", { headers: { cookie } })).text();
-    const [, changed_at = ""] = /name="changed_at" value="([^"]+)"/.exec(page) ?? [];
-    const change = async (text: string) => {
-      const body = new URLSearchParams({
-        form_token,
-        back: "/campaigns/spring",
-        name: "spring",
-        text,
-        all: "true",
-        changed_at,
-      });
-      return follow(await post(harness.app, "/console/campaigns/change", `${body}`, { headers: { ...FORM, cookie } }));
-    };
-    harness.now += 1_000;
-    expect(await change("one")).toContain("The campaign spring was changed, for");
-    expect(await change("two")).toContain("The campaign spring was changed meanwhile. Read it, and try again.");
-    expect(harness.projector.state("campaigns").named.get("spring")?.text).toBe("one");
   });
 });
