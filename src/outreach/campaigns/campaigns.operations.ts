@@ -69,6 +69,9 @@ interface CampaignReader extends LogReader {
   commonRules(): Promise<OutreachRules>;
 }
 
+/** Refusal to change or end `default`. */
+const default_campaign = refusal("conflict", "The settings describe the campaign default. Change MESSAGE_TEMPLATE.");
+
 /** Refusal of a name that no campaign has. */
 export const UNKNOWN_CAMPAIGN = refusal("not_found", "No campaign has this name.");
 
@@ -278,7 +281,7 @@ export const changeCampaign = operation({
   access: ["token", "admin"],
   summary: "Change a campaign's text, audience, gap or topic.",
   description:
-    "What is not given stays; an empty topic or a gap of 0 removes it. An audience is replaced as a whole by the conditions that are given. Recipients who got the campaign's message get no second one.",
+    "What is not given stays; an empty topic or a gap of 0 removes it. An audience is replaced as a whole by the conditions that are given. Recipients who got the campaign's message get no second one. A run in progress goes by the change too. A repeat changes nothing.",
   personalRead: false,
   input: {
     name: NAME,
@@ -286,22 +289,39 @@ export const changeCampaign = operation({
     all: Type.Optional(Type.Boolean({ description: "Remove all conditions of the audience" })),
     ...audienceInput,
     ...more,
+    changed_at: Type.Optional(
+      Type.String({
+        title: "time",
+        maxLength: 40,
+        description: "The campaign's changed_at as you know it: if it was changed since, nothing is saved",
+        examples: ["2026-11-21T08:00:00.000Z"],
+      }),
+    ),
   },
   positional: ["name"],
   output: saved,
   refusals: {
     unknown_campaign: UNKNOWN_CAMPAIGN,
+    default_campaign,
     campaign_ended: ended,
+    campaign_changed: refusal(
+      "conflict",
+      "The campaign {name} was changed meanwhile, so nothing was saved. Read it, then change it again.",
+    ),
     unusable_campaign: unusable,
   },
-  run: (context: Reachlog, { name, text: message, all, gap_days, topic, ...given }, caller) =>
+  run: (context: Reachlog, { name, text: message, all, gap_days, topic, changed_at = "", ...given }, caller) =>
     save(context, caller, name, ({ campaigns }) => {
       const before = campaigns.named.get(name);
+      if (name === DEFAULT_CAMPAIGN) return refuse("default_campaign", {});
       if (before === undefined) return refuse("unknown_campaign", {});
       if (before.ended_at !== null) return refuse("campaign_ended", { name });
       const audience = readAudience(given) ?? (all === true ? {} : before.audience);
       const own = readGapAndTopic({ gap_days, topic }, before);
-      return { type: "CampaignChanged", data: { name, text: message ?? before.text, audience, ...own } };
+      const data = { name, text: message ?? before.text, audience, ...own };
+      // A repeat of a change that was saved finds its own, and is no refusal.
+      const isStale = !["", before.changed_at].includes(changed_at) && !isUnchanged(campaigns, data);
+      return isStale ? refuse("campaign_changed", { name }) : { type: "CampaignChanged", data };
     }),
   text: (answer) => describeSaved("changed", answer),
   examples: ['spring --text "Hi {{name|there}}"', "spring --all"],
@@ -366,10 +386,11 @@ export const endCampaign = operation({
   input: { name: NAME },
   positional: ["name"],
   output: { campaign: campaignJson },
-  refusals: { unknown_campaign: UNKNOWN_CAMPAIGN },
+  refusals: { unknown_campaign: UNKNOWN_CAMPAIGN, default_campaign },
   confirm: ({ name }) => `End the campaign ${name} for good?`,
   async run(context: Reachlog, { name }, metadata) {
     const readCampaigns = () => context.projector.state("campaigns");
+    if (name === DEFAULT_CAMPAIGN) return refuse("default_campaign", {});
     const decide = (): AppendDecision<"unknown_campaign"> => {
       const campaign = readCampaigns().named.get(name);
       if (campaign === undefined) return { refusal: "unknown_campaign" };
