@@ -63,8 +63,8 @@ export async function unlinkAccount(
     const pair = await tokens.peek();
     if (user === null && pair === undefined) return undefined;
     const revoked = pair !== undefined && (await discard(oauth, pair));
-    // If this process stood still, newer tokens may have been stored. The caller did not mean those, so they are kept,
-    // and the caller must unlink again.
+    // If this process stood still, another one may have stored newer tokens. The caller did not mean to unlink those,
+    // so they are kept, and the caller must unlink again.
     if (!(await tokens.drop(pair?.accessToken)))
       throw new SocialError("unavailable", "the tokens were replaced while they were revoked: unlink again");
     const data = { user_id: user?.id ?? "", revoked };

@@ -187,7 +187,8 @@ function toOAuthError(
 ) {
   const body = parseErrorBody(text);
   const code = body.error === undefined ? `HTTP ${status}` : toErrorCode(body.error);
-  // RFC 6749 (section 5.2) requires a 401 with `WWW-Authenticate` for a failed Basic authentication of the client.
+  // By a 401 the network refuses the credentials of the app (RFC 6749, section 5.2), unless the body says that the
+  // grant has ended.
   const isClients = status === 401 ? !endsGrant(body) : CLIENT_ERRORS.has(body.error ?? "");
   if (isClients) return new OAuthError("unavailable", `${code}: ${whatToCheck(options)}`);
   const isFinal = (status === 400 || status === 401) && ends(body);
@@ -231,8 +232,8 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Checks a redirect, and throws `rejected` if it does not belong to the authorization. The OAuth library reports that
- * with the same code as a wrong answer of the network.
+ * Checks a redirect, and throws `rejected` if it does not belong to the authorization. The OAuth library uses the same
+ * code for this and for a faulty answer of the network, so the two are checked apart.
  */
 function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   try {

@@ -116,7 +116,7 @@ function isFresh({ expiresAt, refreshToken, begun }: StoredTokenPair, now: numbe
   return expiresAt - now >= Math.max(1, belowMs);
 }
 
-/** Converts a failed refresh to the result of a message: it was certainly not sent. */
+/** Converts a failed token refresh to the result of sending a message: it was certainly not sent. */
 function asUnreachable(fault: unknown): SendDmResult {
   if (!(fault instanceof SocialError)) throw fault;
   return { outcome: "unreachable", detail: fault.message, rate: undefined };

@@ -76,7 +76,8 @@ export function readChat({ values, env, report }: Settings) {
     }
     return undefined;
   }
-  // The webhooks of two networks carry their secret in the query, and Discord's may name a thread there.
+  // The addresses of all but Slack's webhooks may have a query: for two networks it holds the secret, and for Discord
+  // it may name a thread.
   const webhookUrl = readUrl("CHAT_WEBHOOK_URL", raw, report, { query: provider !== "slack" });
   checkWebhook(provider, raw, report);
   return { provider, webhookUrl: secret(webhookUrl) };
@@ -109,7 +110,7 @@ interface Form {
 }
 
 const FORMS: Readonly<Record<ChatProvider, Form>> = {
-  // Webhooks of Slack's workflows are on the same host, but post nothing although they answer `ok`.
+  // Addresses of Slack's workflows are on the same host. They are refused, because they answer `ok` but post nothing.
   slack: { path: /^\/(?!triggers\/|workflows\/)/, query: [], wanted: "https://hooks.slack.com/services/T…/B…/…" },
   discord: {
     path: /\/api(?:\/v\d+)?\/webhooks\/\d+\/[\w-]+$/,

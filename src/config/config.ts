@@ -75,8 +75,8 @@ export function loadConfig(
     /** The API token that commands send when they call the running service. */
     token: values.REACHLOG_TOKEN === undefined ? undefined : secret(values.REACHLOG_TOKEN),
     /**
-     * Maximum wait of a click, in seconds, before it is announced. If the oldest pending click has waited longer, a
-     * chat or messaging channel sends one digest instead of a message for each.
+     * Time in seconds that a click may wait for its message. If the oldest pending click has waited longer, a chat or
+     * messaging channel sends one digest instead of a message for each click.
      */
     digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
     bots: values.BOT_CLICKS,

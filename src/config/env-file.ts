@@ -80,7 +80,7 @@ function readValue(
     return readQuoted(quote, body, at, isSet);
   }
   const next = at + 1;
-  // The space before a `#` may be the first character: `NAME= # none` has an empty value and a comment.
+  // A comment may be all that follows the `=`: in `NAME= # none` the value is empty.
   const value = rest.replace(COMMENT, "").trim();
   const isCut = value !== trimmed;
   if (/^#[ \t]|[ \t]#/.test(isCut ? value : rest) || (isCut && (/\s/.test(value) || (value !== "" && isMessage(name)))))

@@ -6,7 +6,10 @@ interface Wording {
   readonly description: string;
   /** True if an error message may repeat a faulty value, because the value is harmless. */
   readonly shown?: boolean;
-  /** True if the setting may also be given in a file: child processes and crash reports can see the environment. */
+  /**
+   * True if the setting is a secret. A file may hold it instead, because child processes and crash reports can see the
+   * environment.
+   */
   readonly secret?: boolean;
 }
 

@@ -78,7 +78,7 @@ function readSecret(path: string): Found {
   }
 }
 
-/** The whole content of a file or pipe; undefined if it is too large. */
+/** Reads a file or pipe to its end; undefined if it is too large. */
 function readStart(descriptor: number): Uint8Array | undefined {
   const bytes = Buffer.alloc(BYTES_MAX + 1);
   let length = 0;

@@ -158,7 +158,10 @@ function writingOperations(context: HttpContext) {
     .post("/api/deliveries/resume", ...serveWrite(resumeDeliveries, given, { form: {} }));
 }
 
-/** Maximum number of events read for one figure of a channel, which takes tens of milliseconds. */
+/**
+ * Maximum number of events that are read to compute one number about a channel, such as its rate. Reading them takes
+ * tens of milliseconds.
+ */
 const FIGURE_EVENTS_MAX = 10_000;
 
 function openReader(context: HttpContext) {

@@ -12,8 +12,8 @@ import type { Projector } from "../projector/projector.ts";
 import { createCounter, createHistogram, lookUpEach } from "./instruments.ts";
 
 /**
- * Maximum number of events read to find the oldest pending dispatch of a lane (queue of a channel), for the metric of
- * its age. Usually the first event read has requested it; if none of them did, the metric shows 0.
+ * Maximum number of events read to find the oldest pending dispatch of a lane (queue of a channel), whose age is a
+ * metric. Usually the first event that is read requested it. If none of them did, the metric shows 0.
  */
 const OLDEST_EVENTS_MAX = 10_000;
 

@@ -40,7 +40,7 @@ export function lookUpEach<Label extends string>(
     registers: [registry],
     async collect() {
       const figures = await Array.fromAsync(read()).catch(() => []);
-      // The figure is reset only after its values were read, because another scrape may read it meanwhile.
+      // The values are read before the reset. Otherwise another scrape could see the gauge empty while they are read.
       gauge.reset();
       for (const [labels, value] of figures) gauge.set(labels, value);
     },

@@ -23,7 +23,10 @@ export interface LogSources {
   readonly cosigned?: (() => Promise<number>) | undefined;
 }
 
-/** Registers figures of the log: its position, its followers, its reachability and its clock skew. */
+/**
+ * Registers figures of the log: its position, the lag of the projections, open event streams, its reachability and its
+ * clock skew.
+ */
 export function observeLog(registry: Registry, sources: LogSources): void {
   const { store, projector, load, awaySince, skewMs, clock, cosigned } = sources;
   const head = async (): Promise<number> => (await store.head()).position;

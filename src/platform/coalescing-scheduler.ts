@@ -1,8 +1,8 @@
 import { nextTurn } from "./time-slices.ts";
 
 /**
- * Runs `turn` soon after it was requested; all requests that came until then share one turn. Without sharing, turns
- * took 12 to 16 % of the request thread while a backlog drained. `turn` must never reject.
+ * Creates a scheduler that runs `turn` soon after a request for it; all requests until then share one turn. Without
+ * sharing, turns took 12 to 16 % of the request thread while a backlog was sent. `turn` must never reject.
  */
 export function createCoalescingScheduler(turn: () => Promise<void>) {
   let running: Promise<void> | undefined;

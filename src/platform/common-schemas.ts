@@ -48,7 +48,8 @@ export function createCheck(schema: TSchema): (value: unknown) => readonly Misfi
 function listMisfits(check: TypeCheck<TSchema>, value: unknown): readonly Misfit[] {
   const messages = new Map<string, string>();
   for (const { path, message, errors } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
-    // If a member may also be null, the message about its other type is more useful.
+    // A member that may also be null fails both as null and as its other type. The message about the other type is more
+    // useful.
     if (!messages.has(path)) messages.set(path, errors[0]?.First()?.message ?? message);
   }
   return [...messages].map(([path, message]) => ({ path, message }));

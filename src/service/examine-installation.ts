@@ -128,8 +128,8 @@ async function checkClock(config: Config): Promise<string> {
   const { now, skewMs } = context.logClock;
   const newest = newestTime(projector);
   const apartMs = skewMs(newest);
-  // If this process's clock agrees with the log's clock, and the newest event is ahead of both, an instance with a
-  // wrong clock recorded the event.
+  // If the newest event is much later than the log's clock, then either this clock is slow, or an instance whose clock
+  // was fast recorded the event.
   const isAhead = newest !== undefined && isSkewed(Date.parse(newest) - now()) && Date.parse(newest) > now();
   if (isAhead)
     throw new Error(`the newest event was recorded at ${newest}, and this clock shows ${isoTime(now())}: ${HEAL}`);

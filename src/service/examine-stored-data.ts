@@ -44,8 +44,8 @@ function checkFormat({ format, currentFormat }: ExaminedLog): string {
 }
 
 /**
- * Checks that this version of reachlog can read the newest event of each type. It has the highest version of its type,
- * because versions only grow.
+ * Checks that this version of reachlog can read the newest event of each type. The newest event has the highest schema
+ * version of its type, so the older ones can be read too.
  */
 async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   const faults: string[] = [];

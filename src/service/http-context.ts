@@ -52,7 +52,7 @@ interface ServedParts {
   readonly stopping: AbortSignal;
 }
 
-/** The log that the HTTP server serves. */
+/** The opened log, with all that HTTP requests may use of it. */
 type ServedLog = Omit<ServingContext, "roles" | "isAlone" | "saves" | typeof Symbol.asyncDispose>;
 
 /** Returns the context of the HTTP server; `overrides` are for tests. */
@@ -65,7 +65,7 @@ export function createHttpContext(
   const { authentication, delivery, load, stopping, account } = parts;
   const { http } = config;
   const { store } = eventLog;
-  // Cookies and sessions are encrypted with keys derived from the master key.
+  // Cookies and sessions are encrypted with keys that are derived from `master`.
   const { checkpoints, keyring, master } = encryptedLog;
   const site = new URL(http.publicUrl);
   const isLocal = isOfThisMachineOnly(http);

@@ -97,7 +97,7 @@ export async function openReachlog(config: Config, overrides: ReachlogOverrides 
   // checkpoint.
   const member = opening.use((await joining?.join(log)) ?? VISITOR);
 
-  // The projector, which folds the states of the projections, and the role that lets it save snapshots.
+  // `saves` returns true on the one instance that saves snapshots; all others only fold states.
   const { saves } = member;
   const folding = { erase: createEraseHandler(keyring), saves, lateAfter, pastEvery, ...(joining && { logger }) };
   const projector = opening.use(await startProjector(overrides.follow?.(encryptedLog) ?? encryptedLog, folding));

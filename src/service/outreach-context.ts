@@ -39,7 +39,8 @@ export function outreachContext(context: Reachlog, account: Account): OutreachCo
     credentials: account.tokens,
     skewMs: () => logClock.skewMs(newestTime(projector)),
     sources: openSources(outreach),
-    // The fallback is never rendered: no run starts without a template.
+    // Without a configured template these rules hold an empty one. It is never sent, because no run starts without a
+    // template.
     rules: toOutreachRules(context),
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
     readWish: createWishReader(outreach.stopWords, outreach.trackingStopWords),

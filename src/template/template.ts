@@ -20,8 +20,8 @@ const TEMPLATE_ID_DIGITS = 12;
 /** A parsed template. Fields are named in the form of {@link fieldName}. */
 export interface Template {
   /**
-   * The template's id: the first digits of the SHA-256 of its text. Each template has a variant A, so a variant is
-   * named together with this id.
+   * Id of the template: the first digits of the SHA-256 of its text. Every template has a variant A, so events name a
+   * variant together with this id.
    */
   readonly id: string;
   /** The operator's name for the template. Undefined if it is known by its id only. */
@@ -129,8 +129,8 @@ export function linksOptOut({ parts }: Variant): boolean {
 }
 
 /**
- * Returns the text of a rendered message without the address of a page to opt out, which is not one of the links whose
- * clicks are counted.
+ * Returns a rendered message without the address of the page to opt out, because clicks are counted only on the other
+ * links.
  */
 export function withoutOptOut({ optOutBase }: Template, text: string): string {
   return optOutBase === undefined ? text : text.replaceAll(`${optOutBase}/${OPT_OUT_PLACEHOLDER}`, " ");
@@ -187,7 +187,7 @@ function findValue({ fields, name, username }: MessageRecipient, field: string):
   const known = own === undefined ? undefined : cleanValue(own);
   if (known !== undefined) return known;
   let found: string | undefined;
-  // Two columns may have the same name as compared. The last one with a visible value counts.
+  // Two columns may name the same field in different spellings. The last one with a visible value counts.
   for (const raw of Object.keys(fields)) if (fieldName(raw) === field) found = cleanValue(fields[raw]!) ?? found;
   return found;
 }

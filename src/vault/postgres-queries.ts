@@ -13,8 +13,8 @@ import {
 } from "./secret-database.ts";
 
 /**
- * Increases the revision of a set of secrets, which no other transaction can do until this one ends. Returns the label
- * with the former revision.
+ * Increases the revision of a set of secrets, and returns the label with the former revision. No other transaction can
+ * increase it until this one ends.
  */
 export async function countUp(ask: Ask): Promise<SecretLabel> {
   const rows = await ask<LabelRow>(

@@ -38,8 +38,8 @@ const LOCK_NOT_AVAILABLE = "55P03";
 const QUERY_CANCELED = "57014";
 
 /**
- * Maps PostgreSQL's error, or its silence, to a ServiceError. Nothing was changed then, except that a claim may have
- * been made.
+ * Converts PostgreSQL's error, or its silence, to a ServiceError. After such an error nothing was changed, except that
+ * a claim may have been made.
  */
 export function toServiceError(fault: unknown, name: string): unknown {
   const state = sqlState(fault) ?? "";

@@ -136,8 +136,8 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
 }
 
 /**
- * Returns a function that throws a ServiceError (full) once the file was removed or covered, because further writes
- * would be lost.
+ * Returns a function that throws a ServiceError (full) once another file, or none, is at this path, because further
+ * writes would be lost.
  */
 function createPlaceCheck(file: string): () => void {
   const requireFiles = rememberFiles([file]);
@@ -245,8 +245,8 @@ function changesIn({ all, run }: Statements): Omit<SecretChanges, keyof SecretRo
   const erase = (name: string): void =>
     void run(`UPDATE ciphertexts SET ciphertext = zeroblob(length(ciphertext)) WHERE ${ownSlot}`, name);
   /**
-   * Overwrites a secret's ciphertext. In place only with the same length, because SQLite would move a row of another
-   * length.
+   * Replaces a secret's ciphertext, in place if both have the same length. Otherwise SQLite would move the row and
+   * leave the old bytes, so they are overwritten with zeros, and the new ciphertext is appended.
    */
   const overwrite = (name: string, ciphertext: Uint8Array): void => {
     const query = `UPDATE ciphertexts SET ciphertext = ? WHERE ${ownSlot} AND length(ciphertext) = ?`;

@@ -80,8 +80,8 @@ function checkInput({ input, positional = [] }: AnyOperation, given: object): vo
 }
 
 /**
- * Limits an act to the number of effects that the operator confirms. Counts them by a dry run, if the operation has
- * one, and returns the input with that number.
+ * Limits an operation to the number of effects that the operator confirms. If the operation has `holdTo`, a dry run
+ * counts the effects, and the returned input holds the number.
  */
 async function holdToNumber(terminal: Terminal, described: AnyOperation, context: Context, input: object) {
   if (described.holdTo === undefined) return input;
@@ -173,7 +173,8 @@ async function openWriter(terminal: Terminal) {
     store: context.encryptedLog as LogStore,
     account,
     delivery: createDelivery(context, channels),
-    // An interrupted command ends at once. The next process that opens the log finishes what was begun.
+    // This signal never aborts: an interrupted command ends at once, and the next process that opens the log finishes
+    // what it began.
     stopping: new AbortController().signal,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

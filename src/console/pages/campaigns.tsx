@@ -153,8 +153,8 @@ function Facts({ campaign }: { readonly campaign: ShownCampaign }): VNode {
 }
 
 /**
- * Shows how many recipients the audience has now, by what the log knows, and why others are left out or get no message
- * yet.
+ * Shows the audience of a campaign: how many of the known recipients belong to it, how many may get a message now, and
+ * why the others may not.
  */
 function Counted({ count: { known, matching, due, left_out, not_due } }: { readonly count: Found["count"] }): VNode {
   const rows = [

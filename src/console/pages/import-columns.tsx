@@ -27,7 +27,7 @@ export interface Preview extends ImportPreview, RefusedRows {
   readonly refusedCsv: { readonly text: string; readonly lines: number };
 }
 
-/** Words of the page for our columns. */
+/** Words by which the page names the columns that reachlog knows. */
 const COLUMN_WORDS: Readonly<Record<string, string>> = {
   username: "handle",
   id: "id at X",
@@ -47,7 +47,10 @@ export function columnInWords(column: string): string {
   return COLUMN_WORDS[column] ?? column;
 }
 
-/** Replaces our name of a column, in a sentence that also has the file's own, by words: `X-Handle (handle) is …`. */
+/**
+ * Replaces reachlog's name of a column by words, in a sentence that begins with the file's name of it: `X-Handle
+ * (username) is …`.
+ */
 export function reasonInWords(reason: string): string {
   return reason.replace(/^(.{1,64}? \()([a-z_]+)(\) )/, (_, own: string, column: string, rest: string) =>
     [own, columnInWords(column), rest].join(""),

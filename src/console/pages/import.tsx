@@ -95,7 +95,10 @@ export function importReportPage(report: ImportReport): ConsolePage {
   });
 }
 
-/** Says that the people get no message, and by which setting; empty if the setting does not hinder it. */
+/**
+ * Returns words that say that these people get no message because of REQUIRE_CONSENT; empty if the setting does not
+ * prevent it.
+ */
 function sayHindrance(requireConsent: RunSettings["requireConsent"], isHindering: boolean): string {
   return isHindering ? `, so they get no message while REQUIRE_CONSENT is ${requireConsent}` : "";
 }

@@ -33,7 +33,8 @@ const READS = [
 ];
 
 export const overviewPage = consolePage({
-  // If today's results hold the page's moment, only the messages of its last days are rewound.
+  // The sums of an earlier moment can mostly be computed backwards from the present results. Only if these do not reach
+  // that far, the results are folded for the page.
   reads: ({ hasNow }) => (hasNow("results") ? READS : [...READS, "results"]),
   render: renderOverview,
 });
@@ -119,7 +120,7 @@ export const attentionPage = consolePage({
   },
 });
 
-/** Figures of the overview at the moment of the page, and now. */
+/** Shows how the overview's figures have changed between the page's earlier moment and now. */
 function ChangesSince({ view }: { readonly view: View<"deliveries" | "stats" | "suspected"> }): VNode {
   return (
     <section class="changes" aria-labelledby="since">

@@ -165,7 +165,7 @@ function Links({ links }: { readonly links: Line["links"] }): VNode {
   );
 }
 
-/** Link to the events of a line beyond those that it unfolds to. Renders nothing if it unfolds to all of them. */
+/** Link to the events that a line of news sums up, but does not list. Renders nothing if the line lists all of them. */
 function More({ view, line }: { readonly view: View<"runs">; readonly line: Line }): VNode | null {
   const [href, words] = toMore(view, line) ?? [];
   if (href === undefined) return null;

@@ -35,7 +35,10 @@ export function hindranceToSend(view: View): Hindrance | undefined {
   return hindranceToRun(view) ?? readRunRefusal(view, view.settings);
 }
 
-/** A finished dry run with the figures that its own page shows, or without them. */
+/**
+ * A finished dry run, for the confirmation of a run's start. The optional figures are those that the dry run's page
+ * shows.
+ */
 interface Preview {
   readonly estimateStart: ShownDryRun["estimateStart"];
   readonly costs?: ShownDryRun["costs"];
@@ -68,8 +71,8 @@ interface RunFormProps {
 }
 
 /**
- * Form that starts a run, after a confirmation, or makes a dry run. Both are for what its fields say: left empty, for
- * all recipients. The server renders the confirmation from the fields.
+ * Form that makes a dry run or, after a confirmation, starts a run. Its fields limit both; empty fields mean all
+ * recipients. The server renders the confirmation from the fields.
  */
 export function RunForm({ limits, preview, back = "/", label = "Dry run", isFirst = false }: RunFormProps) {
   const view = useView();
@@ -100,7 +103,8 @@ export function RunForm({ limits, preview, back = "/", label = "Dry run", isFirs
   if (asked?.id === START) asked.found = { title: "Start run…", content: <Start fields={given} preview={preview} /> };
   const refusal = hindranceToSend(view);
   const fields = Object.keys(given).length === 0 ? toFields(limits) : given;
-  // The form is sent by GET to be confirmed, so only the button that makes a dry run holds the CSRF token.
+  // The form is sent by GET, so that the page can show the confirmation. Only the button that makes a dry run sends the
+  // CSRF token.
   return (
     <form class="action" method="get" action={back}>
       <HiddenFields of={[["back", back]]} />
@@ -161,7 +165,9 @@ interface StartProps {
   readonly preview: Preview;
 }
 
-/** Asks whether to start the run that the fields describe, with the figures of the dry run if they hold for it. */
+/**
+ * Asks whether to start the run that the fields describe. Shows the figures of the dry run if it had the same fields.
+ */
 function Start({ fields, preview }: StartProps): VNode {
   const view = useView();
   const { costs, seconds, variants = [] } = preview;

@@ -45,8 +45,8 @@ export function createAdmission(context: AdmissionContext) {
       else if (endpoint?.anyHost !== true) throw problems.misdirected();
     },
     /**
-     * Refuses a request if the service is overloaded, or if its caller may not make it. Returns the caller, at once
-     * unless the token is wrong. `pending`: number of requests in flight, including this one.
+     * Refuses a request if the service is overloaded or its caller may not make it. Returns the caller; for a wrong
+     * token, a promise that rejects. `pending`: number of requests in flight, including this one.
      */
     admit(arrival: Arrival, pending: number): Caller | Promise<never> {
       if (arrival.endpoint.exemptFromLoadShedding !== true) context.load.admit(pending);
@@ -65,15 +65,15 @@ function anonymous(context: AdmissionContext, arrival: Arrival): Caller {
   const { endpoint, request, readAddress, headers } = arrival;
   if (authentication.guards(endpoint)) throw problems.unauthorized();
   if (isBehindAPage(endpoint, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
-  // The address is needed for the rate limit only. To read it takes a call into the socket, so a service that only this
-  // machine can reach skips that.
+  // Only the rate limit needs the caller's address, which must be asked of the socket. A service that only this machine
+  // can reach has no such limit, so it does not ask.
   const address = isLocal ? undefined : readAddress();
   if (address !== undefined && !isLoopback(address)) {
     const wait = anonymousLimit.take(address);
     setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
     if (wait !== undefined) throw problems.tooMany(wait);
   }
-  // Console pages are let through, because they themselves show the form to sign in.
+  // A console page without a session is answered with the form to sign in, so it is not refused here.
   const isRead = endpoint.protection === "session" && endpoint.tag !== "console";
   if (isRead && !context.sessions.admits(request)) throw problems.unauthorized();
   return endpoint.protection === "form" ? admitForm(context, arrival) : STRANGER;
@@ -92,8 +92,8 @@ function admitForm({ authentication, sessions }: AdmissionContext, { endpoint, r
 }
 
 /**
- * True if only the service's own pages send this request: a POST, or a read in a session that is not a page opened in a
- * tab. A page of another site could not read the answer, but could start one export after another.
+ * True if only the service's own pages may send this request: a POST, or a read in a browser session that is not a page
+ * opened in a tab. A page of another site could not read the answer, but could start one export after another.
  */
 function isBehindAPage({ protection, anyOrigin }: Endpoint, { method, headers }: Request): boolean {
   if (anyOrigin === true) return false;
@@ -113,8 +113,8 @@ function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): bool
 }
 
 /**
- * Returns the caller whose token the request carries; wrong tokens that others sent from the same address do not
- * matter. Throws 401 for a wrong or expired token, 429 after too many wrong ones, 403 for a token without the scope.
+ * Returns the caller whose token the request carries, however many wrong tokens others sent from the same address.
+ * Throws 401 for a wrong or expired token, 429 after too many wrong ones, 403 for a token without the scope.
  */
 function authenticated(
   { authentication, failureLimit }: AdmissionContext,

@@ -45,7 +45,8 @@ export function createReadHook({ eventIntake, clock, sessions }: HttpContext) {
       await record(read, { ...metadata, ...omitUndefined({ caller: signedIn }) }, pathname + search);
     } catch (fault) {
       await stream?.cancel();
-      // The caller got no data and may ask again, even if the log did record the read.
+      // If the append is in doubt, the log may hold the record of this read. The caller got no data in either case, so
+      // the answer says that nothing was done and suggests a retry.
       throw classifyError(fault) === "in_doubt" ? problems.logUnavailable(true) : fault;
     }
   };

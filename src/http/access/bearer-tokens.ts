@@ -82,7 +82,7 @@ function withDigests(tokens: readonly ApiToken[]) {
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 
 /**
- * Function of Elysia's bearer plugin that reads the token, called directly. Installed as a hook, it would run for each
+ * The function of Elysia's bearer plugin that reads the token. It is called directly: as a hook, it would run for each
  * request, and make Elysia build objects of all headers and of the query.
  */
 const plugin = bearer({ extract: { header: "Bearer", query: "", body: "" } }).event.transform?.[0]?.fn as

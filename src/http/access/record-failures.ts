@@ -5,7 +5,7 @@ import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 
-/** Time after a wrong token, in ms, during which further ones are collected for the same events. */
+/** Time in ms after a wrong token until it is recorded. The events then sum up all wrong tokens of this time. */
 const RECORDED_AFTER_MS = 60_000;
 
 /**
@@ -106,7 +106,7 @@ function createFailureTally() {
 }
 
 /**
- * Maximum number of addresses that the shared summary distinguishes. Further ones do not add to its number of
- * addresses, so that they cannot fill the memory.
+ * Maximum number of addresses that the shared summary tells apart. Its number of addresses does not grow beyond that,
+ * so that a flood of addresses cannot fill the memory.
  */
 const OTHERS_COUNTED_MAX = 10_000;

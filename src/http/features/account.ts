@@ -11,8 +11,8 @@ import { text } from "../../platform/common-schemas.ts";
 
 interface LinkingAccount extends AccountParts {
   /**
-   * OAuth callbacks (X's redirects back to this service) that are being processed, by their query. A browser that
-   * repeats one waits for the same result.
+   * OAuth callbacks (X's redirects back to this service) in progress, by their query. If the browser sends one twice,
+   * both requests get the same result.
    */
   readonly underway: Map<string, Promise<Linked | undefined>>;
 }
@@ -42,8 +42,8 @@ export function accountEndpoints(context: HttpContext) {
         const { oauth, cookie } = configured(account);
         const publicUrl = new URL(config.http.publicUrl);
         const { search } = new URL(request.url);
-        // X will redirect to PUBLIC_URL. If the browser calls this host by another name, it would not send the cookie
-        // there.
+        // X will redirect to PUBLIC_URL, and the browser would not send a cookie of another host name there. So a
+        // browser that used another name is sent to PUBLIC_URL first.
         if (search !== LED && request.headers.get("host")?.toLowerCase() !== publicUrl.host) {
           return whole(redirect(303, `${config.http.publicUrl}/social/auth${LED}`, CLOSED_PAGE));
         }

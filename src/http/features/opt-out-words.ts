@@ -12,7 +12,7 @@ export interface OptOutWords {
   /** Text above the button `untrack`, which says that clicks are recorded. */
   readonly tracked: string;
   readonly untrack: string;
-  /** Text below the buttons, for readers to which the recipient forwarded the page. */
+  /** Text below the buttons, for readers who got the page forwarded by the recipient. */
   readonly forwarded: string;
   /** Heading and text after the button `stop` was pressed. */
   readonly stopped: string;

@@ -62,7 +62,7 @@ const runBody = objectBody({
   ),
 });
 
-/** Reasons of recipients who are not reached, without those that are reasons of skips too. */
+/** Reasons why a recipient gets no message, except `not_in_audience`, which is a reason of skips too. */
 const OTHER_REASONS = notReachedReason.anyOf.filter(({ const: reason }) => reason !== "not_in_audience");
 
 const expectedRecipient = named(
@@ -195,8 +195,8 @@ export function runEndpoints(context: HttpContext) {
     .post(
       "/run",
       ({ body, call, status }) => {
-        // The recipients that the request names are disclosed by every answer, also by a repeated one. Other answers
-        // name none, except those of dry runs.
+        // If the request names recipients, every answer discloses them, also the answer to a repeat. Otherwise only the
+        // answer to a dry run names recipients.
         if (body.recipients !== undefined) call.disclosed = { records: body.recipients.length };
         else if (body.dry_run !== true) call.disclosed = "nothing";
         return idempotency.once(
@@ -217,7 +217,8 @@ export function runEndpoints(context: HttpContext) {
             const { run_id, done, expected } = startedOrThrow(await startedOrNothing(triggering), context);
             const joined = done === undefined;
             const more = expected === undefined ? {} : { joined, recipients: expected };
-            // The answer does not wait for a run that recipients joined, because that run may be on another instance.
+            // If the recipients were added to a run in progress, the answer does not wait for that run, which may be on
+            // another instance.
             const waitS = dryRun || joined ? undefined : parseWait(call.request.headers.get("prefer"));
             const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
             const report = dryRun ? await done : waitS ? await within(waitS * 1000, done!) : undefined;
@@ -273,7 +274,7 @@ function rejectUnknown({ campaign, variant, source }: RunSelection, context: Htt
   const { config, projector } = context;
   const { sources, template: own } = config.outreach;
   const campaigns = projector.state("campaigns");
-  // The run is refused for its campaign.
+  // An unknown campaign has no template to check. The start of the run refuses it.
   if (campaign !== undefined && !campaigns.named.has(campaign)) return;
   if (campaign === undefined && own === undefined) throw problems.noTemplate();
   const { template } = rulesForCampaign(toOutreachRules(context), campaigns, campaign);
@@ -290,8 +291,8 @@ function rejectUnknown({ campaign, variant, source }: RunSelection, context: Htt
 }
 
 /**
- * Returns the run that was started, or the run that the recipients joined (`done` is undefined). Throws the problem if
- * there is neither.
+ * Returns the run that was started or, with `done` undefined, the run in progress that the recipients were added to.
+ * Throws the problem that says why there is no run.
  */
 function startedOrThrow(triggered: Triggered, { quota, clock }: HttpContext) {
   switch (triggered.kind) {

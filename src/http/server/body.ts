@@ -98,8 +98,8 @@ export function readBytes<T>(
 ): Promise<T> {
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > bytesMax) return Promise.reject(problems.tooLarge(bytesMax));
-  // If the request declares a length, the whole body is known to fit. Otherwise its bytes are counted as they arrive,
-  // which needs a stream.
+  // A declared length was compared with the limit above, so the whole body fits. Without one, the bytes are counted as
+  // they arrive, which needs a stream.
   return (length === null ? readCounted(request.body, bytesMax) : request.bytes()).then(use, refuseUnread);
 }
 

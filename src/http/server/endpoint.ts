@@ -13,8 +13,9 @@ import type { HttpResponse } from "./http-response.ts";
 import type { Problem, ProblemName } from "./problem.ts";
 
 /**
- * The callers that an endpoint admits. `open`: all; `strict`: all, but with AUTH_POLICY strict only those with a token;
- * `token`: those with a token; `session`: those and signed-in browsers; `form`: signed-in browsers only.
+ * The callers that an endpoint admits. `open`: all; `strict`: all or, with AUTH_POLICY strict, only callers with a
+ * token; `token`: callers with a token; `session`: callers with a token, and signed-in browsers; `form`: only signed-in
+ * browsers.
  */
 export type Protection = "open" | "strict" | "token" | "session" | "form";
 
@@ -66,8 +67,8 @@ export interface Declaration extends PathAndQuery {
   /** True if the endpoint may take longer to answer than a connection may be idle. */
   readonly isSlow?: true;
   /**
-   * A rate limit whose state is in the headers of the endpoint's responses: in a refusal as it was before the request,
-   * otherwise as it is after it.
+   * A rate limit whose state is in the headers of the endpoint's responses. A refusal shows the state before the
+   * request, any other answer the state after it.
    */
   readonly limit?: { readonly name: string; readonly allowance: () => Allowance };
   /** True if the endpoint answers under any load, because a supervisor restarts a service that does not. */

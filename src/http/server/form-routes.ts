@@ -124,7 +124,8 @@ function addForm(
       const notice = faultNotice(fault);
       if (!("page" in form) || form.refused === undefined) return goBack(notice);
       const { status: refusal = 422, headers } = toProblem(fault) ?? {};
-      // If the log is unreachable, the page cannot be rendered.
+      // If the log is unreachable, the page cannot be rendered. The browser then returns to the former page with a
+      // notice.
       const shown = await render(form.refused(notice, fields), call).catch(() => undefined);
       return shown === undefined ? goBack(notice) : html(refusal, shown, { ...headers });
     }
@@ -203,7 +204,8 @@ function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }:
     description:
       form.description ?? "Does the same as the API's operation, and redirects back to the page with a notice.",
     problems: ["unauthorized", "foreignSite"],
-    // A notice contains no personal data that the form did not contain already.
+    // Only a form that answers with a page shows personal data: a notice contains none that the form did not contain
+    // already.
     ...omitUndefined({ isSlow, personalRead: "page" in form ? personalRead : undefined }),
   });
 }

@@ -262,8 +262,8 @@ const refaulted =
 export const appendedOrNothing = refaulted(appendFault);
 
 /**
- * Waits for work that first records what it will do. If the log is closed, that does not prove that nothing was done:
- * it may have closed later.
+ * Waits for work that first records what it will do. If the log refuses that record, the problem says that nothing was
+ * done. A closed log does not prove that: it may have closed after the record.
  */
 export const startedOrNothing = refaulted((fault) => nothingDoneIf(REFUSED_APPEND, fault));
 
