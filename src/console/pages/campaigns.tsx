@@ -271,7 +271,8 @@ interface CampaignFormProps {
 
 /** Form that creates or changes a campaign, with its audience. */
 function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
-  const { gapDays } = useView().settings;
+  const { notice, settings } = useView();
+  const { gapDays } = settings;
   const { audience = {}, text = "", ownGapDays, topic } = campaign ?? {};
   const isNew = campaign === undefined;
   return (
@@ -292,6 +293,17 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
           pattern="[a-z0-9]([a-z0-9\-]{0,38}[a-z0-9])?"
           title="Lower-case letters, digits and hyphens"
         />
+      ) : (
+        // It is no field of the action, because those name the dialog, which stays open while the page is refreshed.
+        <input type="hidden" name="changed_at" value={campaign.changed_at ?? ""} />
+      )}
+      {notice?.isFault === true && !isNew ? (
+        <details open>
+          <summary>The message that is saved now</summary>
+          <pre>
+            <bdi>{text}</bdi>
+          </pre>
+        </details>
       ) : null}
       <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
       <Field

@@ -2,7 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import type { CampaignDefinition } from "../../../events/campaign.ts";
 import { campaigns } from "../../../projections/campaigns.ts";
+import { loadConfig } from "../../../src/config/config.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
+import { changeCampaign } from "../../../src/outreach/campaigns/campaigns.operations.ts";
 import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { openCommands } from "../../harness/memory/commands.ts";
@@ -118,6 +120,34 @@ test("a command warns of a text without a way to opt out, and of fields that no 
     `${changed} ${missing}\n`,
   );
 });
+
+test.each(LOG_ENGINES)(
+  "a change of a campaign that another operator changed meanwhile is refused: in a log %s",
+  async (engine) => {
+    await using world = await openOutreachOn(engine);
+    await world.append([created("Hi")]);
+    const { context, projector } = await world.start();
+    const { outreach, links } = loadConfig({}, () => "");
+    const changing = { ...context, config: { outreach, links } } as never;
+    const change = (text: string, changed_at: string) =>
+      changeCampaign.run(changing, { name: "spring", text, changed_at }, METADATA);
+    const read = () => projector.state("campaigns").named.get("spring")!;
+    const { changed_at } = read();
+    world.time.jump(1_000);
+    expect(await change("one", changed_at)).toMatchObject({ campaign: { text: "one" } });
+    expect(await change("two", changed_at)).toMatchObject({ refusal: "campaign_changed" });
+    // A client that got no answer sends its change once more.
+    expect(await change("one", changed_at)).toMatchObject({ campaign: { text: "one" } });
+    expect(await world.events("CampaignChanged")).toHaveLength(1);
+    const newer = read().changed_at;
+    world.time.jump(1_000);
+    const together = await Promise.all([change("two", newer), change("three", newer)]);
+    expect(together.map((answer) => ("refusal" in answer ? answer.refusal : answer.campaign.text)).toSorted()).toEqual([
+      "campaign_changed",
+      read().text,
+    ]);
+  },
+);
 
 test("a name that is taken is refused with what to do", async () => {
   await using world = await openCommands();
