@@ -142,10 +142,10 @@ test.each(LOG_ENGINES)(
     const newer = read().changed_at;
     world.time.jump(1_000);
     const together = await Promise.all([change("two", newer), change("three", newer)]);
-    expect(together.map((answer) => ("refusal" in answer ? answer.refusal : answer.campaign.text)).toSorted()).toEqual([
-      "campaign_changed",
-      read().text,
-    ]);
+    expect(together).toContainEqual(expect.objectContaining({ refusal: "campaign_changed" }));
+    expect(together).toContainEqual(
+      expect.objectContaining({ campaign: expect.objectContaining({ text: read().text }) }),
+    );
   },
 );
 
