@@ -271,8 +271,7 @@ interface CampaignFormProps {
 
 /** Form that creates or changes a campaign, with its audience. */
 function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
-  const { notice, settings } = useView();
-  const { gapDays } = settings;
+  const { gapDays } = useView().settings;
   const { audience = {}, text = "", ownGapDays, topic } = campaign ?? {};
   const isNew = campaign === undefined;
   return (
@@ -294,17 +293,8 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
           title="Lower-case letters, digits and hyphens"
         />
       ) : (
-        // It is no field of the action, because those name the dialog, which stays open while the page is refreshed.
-        <input type="hidden" name="changed_at" value={campaign.changed_at ?? ""} />
+        <SavedMessage {...campaign} />
       )}
-      {notice?.isFault === true && !isNew ? (
-        <details open>
-          <summary>The message that is saved now</summary>
-          <pre>
-            <bdi>{text}</bdi>
-          </pre>
-        </details>
-      ) : null}
       <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
       <Field
         label={`Gap in days; empty: ${gapDays}`}
@@ -345,5 +335,24 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
       </fieldset>
       <button class={isNew ? "primary" : undefined}>{isNew ? "Create campaign" : "Change campaign"}</button>
     </ConfirmedAction>
+  );
+}
+
+/** The time of the change that the operator sees and, after a refusal, the message, which another may have changed. */
+function SavedMessage({ changed_at, text }: ShownCampaign): VNode {
+  const isRefused = useView().notice?.isFault === true;
+  return (
+    <>
+      {/* It is no field of the action, because those name the dialog, which stays open while the page is refreshed. */}
+      <input type="hidden" name="changed_at" value={changed_at ?? ""} />
+      {isRefused ? (
+        <details open>
+          <summary>The message that is saved now</summary>
+          <pre>
+            <bdi>{text}</bdi>
+          </pre>
+        </details>
+      ) : null}
+    </>
   );
 }

@@ -1,12 +1,11 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { DEFAULT_CAMPAIGN, type Audience } from "../../../events/campaign.ts";
+import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import type { CampaignDefinition } from "../../../events/campaign.ts";
 import { describeAudience } from "../../history/sentences/campaign.ts";
 import { handle, type AppendDecision } from "../../log/decide-and-append.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { operation, refusal, refuse, type GivenRefusal, type OperationCaller } from "../../platform/operation.ts";
 import type { Reachlog } from "../../privacy/reachlog.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../../projector/log-reader.ts";
@@ -14,7 +13,7 @@ import { MESSAGE_CHARS_MAX } from "../../template/template.ts";
 import type { OutreachRules } from "../decide.ts";
 import { rulesForCampaign } from "../run-rules.ts";
 import { campaignJson, toCampaignJson, type CampaignJson } from "./campaign-json.ts";
-import { audienceInput, LEFT_OUT_REASONS } from "./audience.ts";
+import { audienceInput, LEFT_OUT_REASONS, readAudience } from "./audience.ts";
 import {
   CAMPAIGNS_MAX,
   findAudienceFault,
@@ -22,6 +21,7 @@ import {
   isUnchanged,
   listTextWarnings,
   NEW_CAMPAIGN,
+  readGapAndTopic,
   type CampaignConfig,
   type CampaignStates,
 } from "./change-campaign.ts";
@@ -209,29 +209,6 @@ type Moment = ReturnType<typeof Type.Object<typeof asOf>>;
 
 function plainWords(reason: string): string {
   return reason.replaceAll("_", " ");
-}
-
-/** Returns the audience that an input describes; undefined if it has no member of one. */
-function readAudience(given: Audience): Audience | undefined {
-  const members = Object.keys(audienceInput) as (keyof Audience)[];
-  const found = Object.fromEntries(
-    members.flatMap((member) => (given[member] === undefined ? [] : [[member, given[member]]])),
-  );
-  return Object.keys(found).length === 0 ? undefined : found;
-}
-
-interface GapAndTopic {
-  readonly gap_days?: number | undefined;
-  readonly topic?: string | undefined;
-}
-
-/** Returns the gap and topic to save: what is not given stays, and a gap of 0 days or an empty topic removes it. */
-function readGapAndTopic({ gap_days, topic }: GapAndTopic, before: GapAndTopic) {
-  return omitUndefined({
-    gap_days: gap_days === 0 ? undefined : (gap_days ?? before.gap_days),
-    // A consent's topic is trimmed too, and covers the campaign only if both are the same text.
-    topic: topic === "" ? undefined : (topic?.trim() ?? before.topic),
-  });
 }
 
 const saved = {

@@ -131,3 +131,17 @@ export const NEW_CAMPAIGN: Campaign = {
   positions: [],
   ended_at: null,
 };
+
+interface GapAndTopic {
+  readonly gap_days?: number | undefined;
+  readonly topic?: string | undefined;
+}
+
+/** Returns the gap and topic to save: what is not given stays, and a gap of 0 days or an empty topic removes it. */
+export function readGapAndTopic({ gap_days, topic }: GapAndTopic, before: GapAndTopic) {
+  return omitUndefined({
+    gap_days: gap_days === 0 ? undefined : (gap_days ?? before.gap_days),
+    // A consent's topic is trimmed too, and covers the campaign only if both are the same text.
+    topic: topic === "" ? undefined : (topic?.trim() ?? before.topic),
+  });
+}
