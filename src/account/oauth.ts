@@ -18,7 +18,7 @@ export const SCOPES = [
 ];
 
 /**
- * Timeout of a token request, in ms. It is long because a lost answer may cost the grant: the network may have replaced
+ * Timeout of a token request, in ms. It is long because a lost answer may cost the grant, if the network has replaced
  * the refresh token already.
  */
 const TOKEN_TIMEOUT_MS = 30_000;

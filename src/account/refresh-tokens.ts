@@ -40,7 +40,7 @@ export async function refreshPair(context: RefreshContext, stale: string | undef
     const kept = await pairs.read();
     // Meanwhile the account was authorized again, which stored newer tokens.
     if (kept?.accessToken !== stale) return kept?.accessToken;
-    // If this process stood still, another instance may have begun to use the refresh token, which works only once.
+    // If this process was paused, another instance may have begun to use the refresh token, which works only once.
     throw new LeaseLost(ROLES.tokens);
   }
   try {
@@ -62,7 +62,7 @@ async function keep(context: RefreshContext, old: StoredTokenPair, renewed: Toke
   const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
   if (!(await replaceSoon(context, old.accessToken, next))) {
     const kept = await context.pairs.read();
-    // Another pair is stored if the account was unlinked or replaced while this process stood still. If the new pair is
+    // Another pair is stored if the account was unlinked or replaced while this process was paused. If the new pair is
     // stored, an earlier attempt stored it, and only the answer to it was lost.
     if (kept?.accessToken !== next.accessToken) return kept?.accessToken;
   }
@@ -72,8 +72,8 @@ async function keep(context: RefreshContext, old: StoredTokenPair, renewed: Toke
 }
 
 /**
- * Maximum number of attempts to store a refreshed token pair. They go on for longer than a database restart takes:
- * without the new pair, the operator would have to authorize again.
+ * Maximum number of attempts to store a refreshed token pair. The attempts last longer than a database restart, because
+ * without the new pair the operator would have to authorize again.
  */
 const STORE_TRIES_MAX = 120;
 const STORE_RETRY_MS = 500;
@@ -134,7 +134,7 @@ function userId({ projector }: RefreshContext): string {
 const SECRET = "x-tokens";
 
 export interface StoredTokenPair extends TokenPair {
-  /** True if a refresh of the pair was begun and no answer is stored: the refresh token may be used up. */
+  /** True if a refresh of the pair was begun and no answer is stored, so that the refresh token may be used up. */
   readonly begun: boolean;
   /** Version of the token pair in the vault, which grows with each change. */
   readonly version: number;

@@ -26,8 +26,8 @@ export interface TokensContext extends StateContext {
 const REFRESH_BELOW_MS = 5 * 60_000;
 
 /**
- * Creates access to the linked account's tokens. Disposing it waits for a refresh in progress: if its answer were not
- * stored, the grant would be lost.
+ * Creates access to the linked account's tokens. Disposing it waits for a refresh in progress, because the grant would
+ * be lost if the answer were not stored.
  */
 export function createTokens(context: TokensContext) {
   const { projector } = context;

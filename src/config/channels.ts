@@ -19,8 +19,8 @@ export function readX({ values, env, report }: Settings) {
     /** Client secret of the X app. Undefined for a public client. */
     clientSecret: values.X_CLIENT_SECRET === undefined ? undefined : secret(values.X_CLIENT_SECRET),
     /**
-     * The X app's own token, with which the service opens X's stream of signals (notifications of new messages).
-     * Undefined: the service finds messages only by reading the inbox.
+     * The X app's own token, with which the service opens X's stream of signals (notifications of new messages). If
+     * undefined, the service finds messages only by reading the inbox.
      */
     appBearer: values.X_APP_BEARER_TOKEN === undefined ? undefined : secret(values.X_APP_BEARER_TOKEN),
     /** How client id and secret are encoded for HTTP Basic authentication: as they are, or form-encoded. */

@@ -17,7 +17,9 @@ type Entry = { readonly next: number | undefined } & (
 
 const SETTING = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=(.*)$/s;
 
-/** Matches a comment after a value. A `#` with text right after it does not match: it may be part of the value. */
+/**
+ * Matches a comment after a value. A `#` with text right after it does not match, because it may be part of the value.
+ */
 const COMMENT = /[ \t]#(?:[ \t].*)?$/s;
 
 /** Matches a reference, such as `$NAME`, that other readers of `.env` files replace by the value of another setting. */
@@ -95,8 +97,8 @@ function readValue(
 }
 
 /**
- * True if the setting holds the message template. A `#` after a space in its unquoted value is refused: if it was read
- * as a comment by mistake, recipients would get a text that is cut off.
+ * True if the setting holds the message template. A `#` after a space in its unquoted value is refused: if it were read
+ * as a comment, recipients would get a text that is cut off.
  */
 function isMessage(name: string): boolean {
   return name === "MESSAGE_TEMPLATE";

@@ -36,7 +36,7 @@ export function readLinks(from: Settings, publicUrl: string) {
   const { values, env, report } = from;
   const redirects = values.REDIRECTS === "on" ? values.REDIRECT_DURABILITY : undefined;
   const isPersonal = values.PERSONAL_LINKS === "on";
-  // Only this service can redirect personal links: another shortener does not know their codes.
+  // Only this service can redirect personal links, because another shortener does not know their codes.
   if (isPersonal && redirects === undefined)
     report.fault("PERSONAL_LINKS", "is on, but REDIRECTS is off", "REDIRECTS=on");
   for (const name of ["CLICK_PARAM", "PASS_QUERY"] as const) {
@@ -49,13 +49,13 @@ export function readLinks(from: Settings, publicUrl: string) {
      */
     base: readLinkBase(from, publicUrl),
     /**
-     * When a click is stored durably: `before` or `after` its redirect is answered. Undefined if another shortener
+     * Says if a click is stored durably `before` or `after` its redirect is answered. Undefined if another shortener
      * answers short links.
      */
     redirects,
     /** True if recipients who granted tracking get personal links. */
     isPersonal,
-    /** Query parameter that a redirect adds to the target, with the click's id. Undefined: it adds none. */
+    /** Query parameter that a redirect adds to the target, with the click's id. If undefined, it adds none. */
     clickParam: values.CLICK_PARAM,
     /**
      * Names of query parameters that a redirect passes on to the target. One that ends with `*` stands for all names

@@ -225,8 +225,8 @@ export const variables: ReadonlyMap<string, TSchema & Partial<Wording>> = new Ma
 );
 
 /**
- * Maps a setting that names a file to the secret that the file holds. API_TOKENS_FILE is not one of them: its file has
- * another form.
+ * Maps a setting that names a file to the secret that the file holds. API_TOKENS_FILE is not in the map, because its
+ * file has another form.
  */
 export const secretFiles: ReadonlyMap<string, string> = new Map(
   [...variables]

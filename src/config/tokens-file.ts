@@ -61,7 +61,7 @@ function matchesToken(line: string, sha256: string): boolean {
   return readTokenLines(entry, [], createReport()).some((token) => token.sha256 === sha256);
 }
 
-/** File mode of the tokens file, which may hold tokens in plain text: only its owner reads it. */
+/** File mode of the tokens file. Only its owner may read it, because it may hold tokens in plain text. */
 const OWNER_ONLY = 0o600;
 const OWNER_ENTERS = 0o700;
 

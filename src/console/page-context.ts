@@ -24,8 +24,8 @@ export interface PageReader extends MomentReader, TokenReader {
   };
   readonly configured: readonly ChannelName[];
   /**
-   * Maximum number of events read for one figure of a page, which takes some milliseconds: a browser may fetch the page
-   * again each second.
+   * Maximum number of events read for one number on a page, which takes some milliseconds. More would be too slow,
+   * because a browser may fetch the page again each second.
    */
   readonly eventsMax: number;
 }

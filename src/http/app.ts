@@ -251,7 +251,7 @@ export function traceparent(given: string | null): string {
 /** Number of random bytes in a new `traceparent`: a trace id and a parent id. */
 const ID_BYTES = 16 + 8;
 
-/** Random bytes drawn in advance: each call for random bytes takes a microsecond, however few are drawn. */
+/** Random bytes drawn in advance, because each call for random bytes takes a microsecond, however few are drawn. */
 const pool = Buffer.alloc(ID_BYTES * 256);
 let used = pool.length;
 

@@ -24,7 +24,7 @@ export interface LogSources {
 }
 
 /**
- * Registers figures of the log: its position, the lag of the projections, open event streams, its reachability and its
+ * Registers metrics of the log: its position, the lag of the projections, open event streams, its reachability and its
  * clock skew.
  */
 export function observeLog(registry: Registry, sources: LogSources): void {
@@ -68,7 +68,7 @@ export interface InstanceSources {
   readonly delivery: Delivery;
 }
 
-/** Registers figures of the log's instances, and of the roles that this instance holds. */
+/** Registers metrics of the log's instances, and of the roles that this instance holds. */
 export function observeInstances(registry: Registry, { instances, roles, delivery }: InstanceSources): void {
   const always = [...delivery.configured.map(ROLES.dispatcher), ROLES.retention, ROLES.signedHeads];
   const serving = "Instances that serve this log, as this one sees it.";

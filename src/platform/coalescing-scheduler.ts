@@ -28,7 +28,7 @@ export function createCoalescingScheduler(turn: () => Promise<void>) {
     get stopped(): boolean {
       return stopped;
     },
-    /** Stops the scheduler: it begins no further turn. Resolves once the turn in progress has ended. */
+    /** Stops the scheduler, so that it begins no further turn. Resolves once the turn in progress has ended. */
     async stop(): Promise<void> {
       stopped = true;
       asked = false;

@@ -65,5 +65,5 @@ export function divideRounded(units: bigint, by: bigint): bigint {
   return (units + half) / by;
 }
 
-/** Returns a decimal that JSON writes as it is: a binary fraction would not hold it exactly. */
+/** Returns a decimal that JSON writes as it is, because a binary fraction would not hold it exactly. */
 export const { rawJSON: rawNumber } = JSON as unknown as { readonly rawJSON: (decimal: string) => object };

@@ -18,7 +18,7 @@ import { ServiceError } from "./service-error.ts";
 import { systemCode, withPath } from "./system-fault.ts";
 
 /**
- * File mode for files that commands write, which only their owner may read: they hold personal data, or prove
+ * File mode for files that commands write. Only their owner may read them, because they hold personal data, or prove
  * something.
  */
 const OWNER_ONLY = 0o600;

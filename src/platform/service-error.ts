@@ -28,8 +28,8 @@ export type ErrorKind =
   /** The log was closed, or stopped after a fault. HTTP 503. */
   | "closed"
   /**
-   * It is not known yet if the events were recorded. The next start, or a repeat under the request's idempotency key,
-   * will tell. HTTP 503.
+   * It is not known yet if the events were recorded. The next start will find out, or a repeat under the request's
+   * idempotency key. HTTP 503.
    */
   | "in_doubt"
   /** A network did not answer, or its answer was unusable. Try again later. Exit 75, HTTP 502. */

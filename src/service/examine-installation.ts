@@ -108,8 +108,8 @@ async function checkLog(config: Config): Promise<string> {
 }
 
 /**
- * Verifies the log's hash chain, and returns its number of events. Throws if the chain is broken: no state may be
- * folded from such a log.
+ * Verifies the log's hash chain, and returns its number of events. Throws if the chain is broken, because no state may
+ * be folded from such a log.
  */
 async function countWhole(config: Config): Promise<number> {
   await using log = await openLog(config);

@@ -1,4 +1,5 @@
-// The part of the upgrade check that reads what earlier versions stored. It does not verify that the data is intact.
+// This file has the part of the upgrade check that reads what earlier versions stored. It does not verify that the data
+// is intact.
 import { existsSync } from "node:fs";
 import { maintainSqliteLog, type ExaminedLog } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
@@ -61,7 +62,7 @@ async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   return `this version can read the newest event of each of ${newest.length} types`;
 }
 
-/** Checks that vault and keys can be opened. Changes nothing: if they have another version's format, it fails. */
+/** Checks that vault and keys can be opened. Changes nothing, and fails if they have another version's format. */
 async function examineSecrets(config: Config): Promise<readonly Finding[]> {
   // To open secrets on a server would create their tables, if they are missing.
   if (config.log.kind === "postgres") return [];

@@ -93,8 +93,8 @@ export function createHttpContext(
     hosts: listHosts(http, config.links.base),
     clientAddress: createClientAddress(http.trustedProxies),
     isLocal,
-    // Each instance admits its share of the limit: a load balancer spreads the requests of one address over all of
-    // them.
+    // Each instance admits its share of the limit, because a load balancer spreads the requests of one address over all
+    // instances.
     anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
     sessions: createSessions({ masterKey: master, authentication, site, isLocal, claims: vault, clock }),
     notices: createNotices(master, site, clock),

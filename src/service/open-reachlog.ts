@@ -17,7 +17,7 @@ import type { LogStore } from "../../events/catalog.ts";
 export interface ReachlogOverrides extends LogOverrides {
   /** Logger of the process. Default: one that writes to `write`, with the log's clock. */
   readonly logger?: Logger;
-  /** Receives the lines of the default logger. Absent: they are dropped. */
+  /** Receives the lines of the default logger. If absent, they are dropped. */
   readonly write?: (line: string) => void;
   readonly sleep?: Sleep;
   readonly random?: () => number;

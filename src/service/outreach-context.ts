@@ -1,4 +1,5 @@
-// Builds what outreach needs, for the service and for commands: the X account and the context. Starts no run.
+// This file builds what outreach needs, for the service and for commands: the X account and the context. It starts no
+// run.
 import { randomBytes } from "node:crypto";
 import { createTokens } from "../account/tokens.ts";
 import { xPrices } from "../networks/x/x-api.ts";

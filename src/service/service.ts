@@ -236,7 +236,8 @@ function writableUntil({ failed, awaySince }: LogWatch): () => boolean {
 }
 
 /**
- * Throws if the message template has placeholders for which no contact has a value: a run would skip all recipients.
+ * Throws if the message template has placeholders for which no contact has a value, because a run would skip all
+ * recipients.
  */
 function checkTemplate(config: Config, projector: Projector): void {
   const { template } = config.outreach;

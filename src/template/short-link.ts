@@ -1,4 +1,4 @@
-// Makes and recognises short links and their codes. Templates are parsed and rendered elsewhere.
+// This file makes and recognises short links and their codes. Templates are parsed and rendered elsewhere.
 import { createHash } from "node:crypto";
 
 /**

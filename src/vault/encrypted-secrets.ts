@@ -146,7 +146,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     taken: holding.taken,
     /**
      * Runs `work` as one durable change: all of it or nothing, and no other change meanwhile. `work` may use only its
-     * argument `secrets`: the store itself waits for its end.
+     * argument `secrets`: a call to the store itself would wait for `work` to end, and both would wait for ever.
      */
     change,
     put: (...given: Parameters<StoredSecrets["put"]>) => change((secrets) => secrets.put(...given)),

@@ -29,7 +29,7 @@ export async function readLabel(ask: Ask): Promise<SecretLabel> {
   return toLabel(await ask<LabelRow>(query));
 }
 
-/** Character that sorts after every character of a secret's name. */
+/** Character that sorts after every character of a secret's name, to end a range of names with the same prefix. */
 const LAST = "\u{10ffff}";
 
 export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {

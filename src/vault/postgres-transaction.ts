@@ -55,8 +55,8 @@ export function away(name: string, options?: ErrorOptions): ServiceError {
 }
 
 /**
- * Maximum time of one transaction that changes secrets: it may re-encrypt all of them, at 60 µs each. A query that is
- * not answered within ANSWER_MS_MAX ends the transaction sooner.
+ * Maximum time of one transaction that changes secrets, because it may re-encrypt all of them, at 60 µs each. A query
+ * that is not answered within ANSWER_MS_MAX ends the transaction sooner.
  */
 const CHANGE_MS_MAX = 3_600_000;
 
@@ -103,8 +103,8 @@ export async function transact<Result>(
       watchdog.asked();
       return { result };
     } catch (fault) {
-      // Never resolves: a rejection would make the driver send a rollback. The lost connection ends the transaction by
-      // itself.
+      // The promise never resolves, because a rejection would make the driver send a rollback. The lost connection ends
+      // the transaction by itself.
       if (isGone) return new Promise<never>(() => {});
       throw fault;
     }

@@ -58,7 +58,7 @@ export interface SecretRows {
   names(prefix: string): Promise<readonly string[]>;
   buried(prefix: string): Promise<readonly string[]>;
   /**
-   * The data key, wrapped once for each master key that opens it: more than once only while the master key is
+   * Returns the data key, wrapped once for each master key that opens it. There are two only while the master key is
    * exchanged.
    */
   dataKeys(): Promise<readonly WrappedKey[]>;

@@ -144,7 +144,7 @@ export function reportInterruption(
   return Number(signal.reason);
 }
 
-/** Maximum number of column names that an import lists: in a JSON file, each object may have other ones. */
+/** Maximum number of column names that an import lists, because in a JSON file each object may have other ones. */
 const NAMED_MAX = 50;
 
 /**

@@ -97,7 +97,7 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     .configureOutput({
       writeOut: (text) => writeHelp(text, terminal.out),
       writeErr: (text) => writeHelp(text, terminal.err),
-      // Nothing is written here: the caller catches the error and prints it.
+      // Writes nothing, because the caller catches the error and prints it.
       outputError() {},
       getOutHelpWidth: () => HELP_COLUMNS,
       getErrHelpWidth: () => HELP_COLUMNS,

@@ -203,7 +203,10 @@ function readChosen(query: URLSearchParams): readonly Chosen[] {
   );
 }
 
-/** Form that filters events. Its result is never the news, because a filter shows all events that match. */
+/**
+ * Form that filters events. A filtered page never shows news (lines that sum up several events), but all single events
+ * that match.
+ */
 function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
   const isNarrowed = TEXT_FIELDS.some(({ name }) => filter[name] !== undefined);
   return (

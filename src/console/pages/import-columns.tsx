@@ -11,7 +11,7 @@ export interface RefusedRows {
 
 /** Preview of an import, as the API answers it, with the operator's choices and the hidden fields of its form. */
 export interface Preview extends ImportPreview, RefusedRows {
-  /** Names of our columns, to which a column of the file can be assigned. */
+  /** Names of the columns that reachlog knows. A column of the file can be assigned to one of them. */
   readonly known: readonly string[];
   /** Template fields that the message uses. */
   readonly fields: readonly string[];

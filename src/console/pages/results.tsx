@@ -9,7 +9,7 @@ import {
   RATES,
   readResults,
   type ResultsPage,
-} from "../../history/read-results.ts";
+} from "../../history/read-message-results.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { sortRows } from "../../platform/sorted-page.ts";
 import { addressWith, hrefForLink } from "../hrefs.ts";
@@ -151,15 +151,15 @@ function Worth({ results: { total, other, worth } }: ResultsProps): VNode | null
 
 interface FigureProps {
   readonly title: string;
-  /** Page that the title of the figure links to. */
+  /** Page that the title of the number links to. */
   readonly href?: string;
   readonly value: string;
   readonly change?: string | undefined;
-  /** An explanation of the figure. */
+  /** An explanation of the number. */
   readonly children?: ComponentChildren;
 }
 
-/** A figure in a list: its title, value and explanation. */
+/** A number in a list, with its title and explanation. */
 export function Figure({ title, href, value, change, children }: FigureProps): VNode {
   return (
     <div>
@@ -175,7 +175,7 @@ export function Figure({ title, href, value, change, children }: FigureProps): V
   );
 }
 
-/** Maximum number of rows in a card, and of cards; the table of results has all of them. */
+/** Maximum number of rows in a card's charts. The table of results has all rows. */
 const CHART_ROWS_MAX = 26;
 const CARDS_MAX = 8;
 

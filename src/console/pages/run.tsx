@@ -230,10 +230,7 @@ function isSmall(outcome: string): boolean {
   return outcome === "skipped" || outcome === "contacted";
 }
 
-/**
- * Length of a run in ms, below which its times are shown with seconds: in a short run, many would be in the same
- * minute.
- */
+/** Length of a run in ms, below which its times are shown with seconds, because many would be in the same minute. */
 const SECONDS_SHOWN_MS = 10 * 60_000;
 
 /** Shows the run's time as a strip, with a mark for each recipient and the waits between them. */

@@ -19,7 +19,7 @@ type Line = NonNullable<Day["lines"]>[number];
 /** Maximum number of links listed under a line about clicks. */
 const LINKS_SHOWN = 10;
 
-/** Shows the list of news: the newest days with their lines, earlier days with their sums. */
+/** Shows the list of news: the newest days with their lines, and earlier days only with their sums. */
 export function NewsDays({ view, news: { open, summed } }: { view: View<"runs">; news: News }): VNode {
   return (
     <>

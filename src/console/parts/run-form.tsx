@@ -36,8 +36,8 @@ export function hindranceToSend(view: View): Hindrance | undefined {
 }
 
 /**
- * A finished dry run, for the confirmation of a run's start. The optional figures are those that the dry run's page
- * shows.
+ * A finished dry run, for the confirmation of a run's start. Cost, duration and variants are given only on the dry
+ * run's page.
  */
 interface Preview {
   readonly estimateStart: ShownDryRun["estimateStart"];
@@ -62,7 +62,7 @@ interface RunFormProps {
   readonly back?: string;
   /** Limits that the fields show at first. */
   readonly limits: Limits;
-  /** A dry run whose figures the confirmation of a start may show. Without one, the form makes only dry runs. */
+  /** A dry run whose numbers the confirmation of a start may show. Without one, the form makes only dry runs. */
   readonly preview?: Preview | undefined;
   /** Text of the button that makes a dry run. */
   readonly label?: string;
@@ -144,7 +144,7 @@ function toFields(limits: Limits): Fields {
   return Object.fromEntries(given.map((name) => [name, String(limits[name])])) as Fields;
 }
 
-/** Sentences on why a dry run's figures hold no longer, without the full stop. */
+/** Sentences on why the numbers of a dry run no longer hold, without the full stop. */
 export const SAY_OUTDATED: Readonly<Record<NonNullable<ShownDryRun["outdated"]>, string>> = {
   other_day: "It was made on another day",
   sent_since: "Messages were sent since",
@@ -165,9 +165,7 @@ interface StartProps {
   readonly preview: Preview;
 }
 
-/**
- * Asks whether to start the run that the fields describe. Shows the figures of the dry run if it had the same fields.
- */
+/** Asks whether to start the run that the fields describe, with the numbers of the dry run where they apply to it. */
 function Start({ fields, preview }: StartProps): VNode {
   const view = useView();
   const { costs, seconds, variants = [] } = preview;

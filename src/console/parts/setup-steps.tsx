@@ -61,8 +61,8 @@ function clockSteps({ live }: View): readonly SetupStep[] {
 }
 
 /**
- * Returns the unfinished setup steps without which no run can start. It reads no recipients: the overview also shows
- * earlier moments, for which folding the recipients takes long.
+ * Returns the unfinished setup steps without which no run can start. It reads no recipients, because the overview also
+ * shows earlier moments, for which folding the recipients takes long.
  */
 export function missingForRun(view: View<"account">): readonly SetupStep[] {
   const steps = [

@@ -63,14 +63,14 @@ function filtersIn({ request, endpoint }: RequestContext): string[] | undefined 
 }
 
 /**
- * Time within which a caller's reads of one recipient's data count as one read, in ms: an open page of the console
- * reloads whenever the log grows.
+ * Time in ms within which a caller's reads of one recipient's data count as one read, because an open page of the
+ * console reloads whenever the log grows.
  */
 export const SAME_READ_MS = 15 * 60_000;
 
 /**
- * Kinds of reads that are recorded at every request: no open page repeats them by itself, and each answer may show
- * other data.
+ * Kinds of reads that are recorded at every request, because no open page repeats them by itself, and each answer may
+ * show other data.
  */
 const RECORDED_EACH_TIME: readonly ReadResource[] = ["export", "suppressions", "preview"];
 

@@ -77,7 +77,7 @@ function withDigests(tokens: readonly ApiToken[]) {
 
 /**
  * Matches the scheme `Bearer` in any case (RFC 9110), followed by one token. Elysia's bearer plugin alone is not
- * enough: it knows one case only, and accepts other schemes (`BearerXtoken`) and more than one token.
+ * enough, because it knows one case only, and accepts other schemes (`BearerXtoken`) and more than one token.
  */
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 

@@ -10,7 +10,7 @@ const RECORDED_AFTER_MS = 60_000;
 
 /**
  * Wraps a failure limit so that wrong tokens are also recorded in the event log: a few events a minute, however many
- * tokens are tried. Disposing it records the pending ones; a kill loses them.
+ * tokens are tried. Disposing it records the pending ones; if the process is killed, they are lost.
  */
 export function recordFailures(context: LogContext, limit: FailureLimit): FailureLimit & AsyncDisposable {
   const { clock, sleep } = context;

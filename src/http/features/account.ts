@@ -19,7 +19,7 @@ interface LinkingAccount extends AccountParts {
 
 const CONSOLE_PATH = "/";
 
-/** Headers of the OAuth flow's responses: no cache keeps them, and no other site learns their address. */
+/** Headers of the OAuth flow's responses, so that no cache keeps them, and no other site learns their address. */
 const CLOSED_PAGE = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
 const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });
@@ -27,8 +27,8 @@ const user = Type.Object({ id: text("1786543210987654321"), username: text("acme
 const linkedUser = Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) });
 
 /**
- * Query that marks a request redirected to PUBLIC_URL. The service does not redirect it again: behind a proxy that
- * changes the host name, that would cause a loop.
+ * Query that marks a request which was redirected to PUBLIC_URL. The service does not redirect it again, because behind
+ * a proxy that changes the host name that would never end.
  */
 const LED = "?led=1";
 
@@ -122,7 +122,7 @@ async function finishAuthorization(
   const given = new URL(request.url).searchParams;
   const begun = account.cookie.read(request);
   if (begun === undefined) throw refused("notBegun", CLOSED_PAGE);
-  // The cookie is kept: another site may have sent the browser here, and must not end the authorization that the
+  // The cookie is kept. Another site may have sent the browser here, and must not end the authorization that the
   // operator began.
   if (given.get("state") !== begun.state) throw refused("otherState", CLOSED_PAGE);
   const headers = { ...CLOSED_PAGE, "set-cookie": account.cookie.cleared };

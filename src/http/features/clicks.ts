@@ -27,7 +27,7 @@ import { closedObject, id, orNull } from "../../platform/common-schemas.ts";
 FormatRegistry.Set("ip-address-or-blank", (value) => isIP(value) !== 0 || isBlank(value));
 FormatRegistry.Set("http-url", (value) => isHttpUrl(value));
 
-/** Pattern of domains and short codes: they become part of a stream's name, which holds no control character. */
+/** Pattern of domains and short codes. They become part of a stream's name, which may hold no control character. */
 export const IN_A_STREAM_NAME = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 
 const USER_AGENT_CHARS_MAX = 1_024;

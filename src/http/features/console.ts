@@ -344,8 +344,8 @@ function show({ console, sessions, notices, visits, projector, config }: HttpCon
       ...(rendered.outcome === "not_ready" ? SOON : {}),
     };
     const answer = html(STATUS[rendered.outcome], rendered.text, headers);
-    // A page with recipients and the reader's own text is not compressed: its length would tell how much the two have
-    // in common (BREACH).
+    // A page with recipients and the reader's own text is not compressed, because its length would tell how much the
+    // two have in common (BREACH).
     const isChosen = query.size > 0 || Object.keys(params).length > 0;
     return whole(isChosen ? answer : await compressed(answer, request));
   };

@@ -27,7 +27,7 @@ import { reply, route, type RequestContext } from "../server/endpoint.ts";
 import { readAppendKey } from "../server/idempotency.ts";
 import { problems, repeatable } from "../server/problem.ts";
 
-/** Maximum age of a conversion, in days: networks accept none that are older. */
+/** Maximum age of a conversion, in days, because networks accept no older ones. */
 const AGE_DAYS_MAX = 7;
 
 const TIME = String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$`;

@@ -1,6 +1,6 @@
 /**
- * Texts of the page to opt out in one language. To add a language, add an entry to {@link OPT_OUT_WORDS}: the key is
- * its tag as browsers send it. `{account}` and `{word}` are filled in.
+ * Texts of the page to opt out in one language. To add a language, add an entry to {@link OPT_OUT_WORDS}, under its tag
+ * as browsers send it. `{account}` and `{word}` are filled in.
  */
 export interface OptOutWords {
   readonly question: string;

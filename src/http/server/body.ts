@@ -46,8 +46,8 @@ export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<St
 }
 
 /**
- * Describes a JSON body that is an object with these members and no others: with a mistyped `dry_run`, a run would send
- * messages.
+ * Describes a JSON body that is an object with these members and no others. If others were ignored, a mistyped
+ * `dry_run` would send messages.
  */
 export function objectBody<Members extends TProperties>(members: Members) {
   return jsonBody(closedObject(members));

@@ -79,7 +79,8 @@ export interface Declaration extends PathAndQuery {
    */
   readonly anyHost?: true;
   /**
-   * True if pages of other sites may post to the endpoint: its address alone gives the right to act, and not a session.
+   * True if pages of other sites may post to the endpoint, because its address alone gives the right to act, and not a
+   * session.
    */
   readonly anyOrigin?: true;
   /** Makes the page that a browser gets for a problem. Default: a page of the console. */
@@ -164,7 +165,7 @@ export interface Success {
 
 /**
  * A route's `response`: the type of its answer for handlers and clients, and its description for the API document.
- * Elysia does not check answers: the compiler ensures that handlers keep the type.
+ * Elysia does not check answers, because the compiler ensures that handlers keep the type.
  */
 export interface Reply<Body> extends Success, Typed<Body> {}
 

@@ -118,7 +118,7 @@ function addForm(
         return goBack(typeof said === "string" ? { text: said, isFault: false } : said);
       }
       if ("location" in form) return redirect(303, form.location(value));
-      // This response shows the result, because it is stored nowhere for a later request.
+      // This response shows the result, because the result is stored nowhere for a later request.
       return html(200, await render(await form.page(value, fields, file), call));
     } catch (fault) {
       const notice = faultNotice(fault);

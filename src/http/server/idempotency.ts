@@ -34,7 +34,7 @@ interface OnceOptions {
 
 /**
  * Returns the key under which a request's only event is appended; undefined without an `Idempotency-Key`. No answer is
- * stored: a repeat finds the first request's event by this key.
+ * stored, because a repeat finds the first request's event by this key.
  */
 export function readAppendKey(call: RequestContext, body: unknown): IdempotencyKey | undefined {
   const header = call.request.headers.get("idempotency-key");

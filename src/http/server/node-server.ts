@@ -13,8 +13,8 @@ const HEADERS_MS_MAX = 10_000;
 const REQUEST_MS_MAX = 30_000;
 
 /**
- * Maximum time in ms to read the rest of a body after the response was sent: a caller that is cut off at once may not
- * get the response.
+ * Maximum time in ms to read the rest of a body after the response was sent. If the caller were cut off at once, it
+ * might not get the response.
  */
 const REST_MS_MAX = 10_000;
 

@@ -51,7 +51,7 @@ export function openEventStream(
   options: EventStreamOptions = {},
 ): EventStream {
   const { pace } = options;
-  // The log is read at the reader's pace: a slow reader delays no other and takes no memory, because it catches up from
+  // The log is read at the reader's pace. A slow reader delays no other and takes no memory, because it catches up from
   // the log.
   return createStream(signal, options, async function* (ended) {
     const batches = store.subscribeBatches({ ...query, signal: ended });
@@ -198,7 +198,7 @@ export function createStreamPace(
         freeAt = 0;
         return () => {};
       }
-      // Each turn has a different start. If all streams waited for the same time, they would all send at once.
+      // Each turn starts at a different time. If all streams waited equally long, they would all send at once.
       const at = Math.max(freeAt, now);
       freeAt = at + toMs(EXPECTED_EVENTS);
       for (; now < at && intake.isBusy(now) && !signal.aborted; now = clock()) {

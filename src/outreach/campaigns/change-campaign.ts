@@ -55,7 +55,10 @@ export interface CampaignStates {
   readonly links: Links;
 }
 
-/** Returns what is wrong with a campaign and the member that says so; undefined if it can be saved. Pure. */
+/**
+ * Returns what is wrong with a campaign, and which member of its definition is wrong; undefined if it can be saved.
+ * Pure.
+ */
 export function findCampaignFault(
   states: CampaignStates,
   config: CampaignConfig,

@@ -88,7 +88,8 @@ test("a command changes a campaign's gap and topic, and removes them", async () 
   const given = ["--text", "Hi", "--gap-days", "25", "--topic", "news"];
   expect((await world.run(commands, "create", "spring", ...given)).code).toBe(0);
   expect(await show()).toEqual(["Hi", 25, "news"]);
-  // After the operator raises CONTACT_GAP_DAYS, a change of the text alone is no change of the gap.
+  // `show` gives the longer of CONTACT_GAP_DAYS and the campaign's own gap. The campaign keeps its own 25 days when
+  // only its text changes.
   world.env["CONTACT_GAP_DAYS"] = "40";
   expect([await change("--text", "Ho"), await show()]).toEqual([0, ["Ho", 40, "news"]]);
   world.env["CONTACT_GAP_DAYS"] = "20";
@@ -163,7 +164,10 @@ describe("a campaign that is changed while its run is in progress", () => {
   const EVIDENCE = { consent_at: "2026-01-01", consent_source: "form" };
   const added = (id: string, city: string) => addedOf({ id }, { ...EVIDENCE, fields: { city } });
 
-  /** Runs a campaign for Rome and Pisa, which is changed by `change` once its first message is sent. Returns the sent texts. */
+  /**
+   * Runs a campaign for Rome and Pisa, and changes the campaign by `change` as soon as its first message is sent.
+   * Returns the sent texts.
+   */
   async function runChanged(engine: LogEngine, change: Partial<CampaignDefinition>) {
     await using world = await openOutreachOn(engine);
     const definition = { name: "spring", text: "Rome", audience: { fields: ["city=Rome|Pisa"] } };
