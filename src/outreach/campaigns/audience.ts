@@ -168,3 +168,12 @@ function hasClicked(clicked: readonly string[], wanted: string, { personal }: Li
 export function isFollowUp({ messaged, replied }: Audience): boolean {
   return messaged !== undefined && replied !== true;
 }
+
+/** Returns the audience that an input describes; undefined if it has no member of one. */
+export function readAudience(given: Audience): Audience | undefined {
+  const members = Object.keys(audienceInput) as (keyof Audience)[];
+  const found = Object.fromEntries(
+    members.flatMap((member) => (given[member] === undefined ? [] : [[member, given[member]]])),
+  );
+  return Object.keys(found).length === 0 ? undefined : found;
+}
