@@ -7,8 +7,8 @@ import { systemCode, withPath } from "../platform/system-fault.ts";
 import { BEGINNING, type Increments, SECRET_FORM, SEGMENT_FORM, segmentFile, SEGMENTS } from "./increments-manifest.ts";
 
 /**
- * Matches the names at the top of a folder of incremental backups, including those that a backup leaves when it is
- * killed.
+ * Matches the names of the files at the top of a folder of incremental backups, also of those that a killed backup
+ * leaves behind.
  */
 const IN_FOLDER =
   /^(?:manifest\.json(?<partial>\..+\.partial)?|backup\.(?:lock(?:-journal|-wal|-shm)?|owner)|segments|secrets-(?<secrets>\d{6,}))$/;

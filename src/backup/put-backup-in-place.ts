@@ -62,8 +62,8 @@ export async function bindNext(place: LogPlace): Promise<void> {
 }
 
 /**
- * Returns the binding of restored vault or keys to the log with the id `log`. It holds for whichever epoch is opened
- * next. Keys or a vault next to the log are bound to no place, because they move with it.
+ * Returns the binding of restored vault or keys to the log with the id `log`, in whichever epoch it is opened next.
+ * Keys or a vault next to the log are not bound to a place, because they move with the log.
  */
 function nextBinding({ store, keysAreApart }: LogPlace, file: "keys" | "vault", log: string): Binding {
   return { log, epoch: null, place: file === "keys" && keysAreApart ? store.name : null };
@@ -130,7 +130,8 @@ async function refuseOtherKeys(place: SecretPlace, file: string, manifest: Manif
 }
 
 /**
- * Restores the log to a server, at once and as the last part: if the log is there, its vault and keys are there too.
+ * Restores the log to a server in one step, and then proves it there. Vault and keys are already in place, so the log
+ * is never there without them.
  */
 async function placeOnServer(
   monitor: WorkMonitor,

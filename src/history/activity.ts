@@ -108,7 +108,7 @@ export async function readEventPage(moment: PageMoment<"contacts">, at: string, 
   };
 }
 
-/** A line of the news, with the first of the events that it stands for. */
+/** A line of the news, with the first of the events that it sums up. */
 interface ReadLine extends NewsLine {
   readonly events: readonly Recorded[];
 }
@@ -137,7 +137,7 @@ interface NewsQuery {
 /** Number of days whose lines are read: the chosen day and the day before. */
 const OPEN_DAYS = 2;
 
-/** Number of further days, before those with lines, of which only the sums are read. */
+/** Number of days, older than those with lines, of which only the sums are read. */
 const SUMMED_DAYS = 12;
 
 /** Maximum number of events read for one line of the news. */

@@ -171,7 +171,7 @@ export function* countQuarters(stateNow: PageMoment["stateNow"]): Generator<Quar
     yield { start, count: clicks + bots, failed: 0 };
 }
 
-/** Number of bars of a histogram: as many as a phone can tell apart. */
+/** Number of bars of a histogram: more would be too narrow to see on a phone. */
 const HISTOGRAM_BARS = 100;
 
 export type HistogramBars = ReturnType<typeof countBars>;

@@ -99,8 +99,8 @@ export async function positionBefore({ store, to }: Reading, ms: number): Promis
 const TIME_DIGITS = 12;
 
 /**
- * Returns the first 48 bits of an id: in a UUIDv7, when it was made, in ms since 1970. In another id they are a random
- * time, at which a search then begins.
+ * Returns the first 48 bits of an id. In a UUIDv7 they are the time when it was made, in ms since 1970. In any other id
+ * they are random, so that a search begins at a random time.
  */
 export function parseIdTime(id: string): number {
   return Number.parseInt(id.replaceAll("-", "").slice(0, TIME_DIGITS), 16);

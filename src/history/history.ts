@@ -115,7 +115,7 @@ export type RecipientHistory = NonNullable<Awaited<ReturnType<typeof historyOfRe
 
 /**
  * Reads the history of the recipient that `find` returns: events under each handle that they had, also before their id
- * was known, and reads of their data. Without clicks. Undefined if there is no such recipient.
+ * was known, and reads of their data. Leaves out their clicks. Undefined if there is no such recipient.
  */
 export async function historyOfRecipient(
   { store, to, onProgress }: Reading,

@@ -152,7 +152,8 @@ function sumUp(clicks: readonly Recorded[], suspectedAt: Quarters<{ readonly sus
     quarterAt(quarters, msOf(time), noClicks)[data.bot ? "bots" : "clicks"]++;
     if (!data.bot) visitors.add(JSON.stringify([data.ip && canonicalAddress(data.ip), data.user_agent]));
   }
-  // The oldest quarter may have been read in part, with fewer clicks than are suspected in the whole of it.
+  // If the oldest quarter of an hour was read only in part, more of its clicks may be suspected than were read, so the
+  // number is capped.
   for (const [start, counts] of quarters)
     counts.suspected = Math.min(counts.clicks, suspectedAt.get(start)?.suspected ?? 0);
   return { quarters, visitors: visitors.size };

@@ -260,8 +260,8 @@ function sayClicks(sum: SuspectedCounts): { readonly lead: Sentence; readonly as
 }
 
 /**
- * Returns the number of clicks by people: all `clicks`, which exclude those of bots, without those that the network
- * probably made.
+ * Returns the number of clicks by people: `clicks`, from which bots are excluded already, less those that the network
+ * itself probably made.
  */
 export function toPeople({ clicks, suspected }: SuspectedCounts): number {
   return clicks - suspected;

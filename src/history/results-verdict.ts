@@ -37,7 +37,10 @@ export const templateVerdict = named(
     outcome: oneOf("better", "split", "early", "same", "few"),
     /** Variant whose rate is certainly the highest, for each measure; null if no difference is certain. */
     winner: Type.Object({ clicked: variant, replied: variant }),
-    /** Number of further messages that would probably decide; null if it is decided already, or if no number would. */
+    /**
+     * Number of further messages that would probably show which variant is better; null if that is clear already, or if
+     * no number of messages would show it.
+     */
     more_messages: orNull(count),
     title: text("B is better: twice as many click"),
     explanation: text("48 % clicked with B, 25 % with A."),

@@ -21,23 +21,26 @@ import {
   type VariantRow,
 } from "./results-figures.ts";
 
-/** Maximum number of rows of a table of results, the newest. Enough for one run a day in nearly three years. */
+/**
+ * Maximum number of rows in a table of results, which keeps the newest ones. Enough for one run a day in nearly three
+ * years.
+ */
 export const RESULT_ROWS_MAX = 1_000;
 
 export type ResultTable = Awaited<ReturnType<typeof createResults>>;
 
 type ResultStates = SomeStates<"conversions" | "results" | "runs" | "visits">;
 /**
- * Sums up the messages attempted in the interval, their later replies, and clicks. A template or variant counts clicks
- * on links that no other sends; runs, sources and bases only clicks of recipients who permit tracking.
+ * Sums up the messages attempted in the interval, their later replies, and clicks. Rows by template or variant count
+ * clicks on links that no other row sends; rows by run, source or basis only clicks of recipients who permit tracking.
  */
 export function createResults(states: ResultStates, by: Grouping, interval: Interval) {
   return inTimeSlices(addUp(states, by, interval));
 }
 
 /**
- * Sums up messages of an interval, and of the one before it, as they were after the event at `position`; undefined: as
- * they are. Clicks count only if the recipient permits tracking.
+ * Sums up messages of an interval, and of the one before it, as they were after the event at `position`, or as they are
+ * now if that is undefined. Clicks count only if the recipient permits tracking.
  */
 export function sumMessages({ messages }: Results, interval: Interval, position: number | undefined) {
   return inTimeSlices(sumUp([...messages.values()], interval, position));

@@ -50,8 +50,8 @@ export function clockRecord(file: string): ClockRecord {
 }
 
 /**
- * Removes the record of the clock if it contradicts the machine's clock, because an operator says that the machine's is
- * right. False if it does not contradict it.
+ * Removes the record of the clock if it contradicts the machine's clock, because an operator says that the machine's
+ * clock is right. Returns false if the two agree.
  */
 export function acceptClock(file: string, wallClock?: Clock): boolean {
   if (deniedBy(clockRecord(file), wallClock) === undefined) return false;

@@ -26,8 +26,8 @@ export interface Instances extends AsyncDisposable {
    */
   readonly live: readonly Instance[];
   /**
-   * True on the oldest instance, which does what only one should do. For a while it may be true on two instances or on
-   * none, which must do no harm.
+   * True on the oldest instance, which does what only one instance should do. For a while it may be true on two
+   * instances or on none, so that work must do no harm if it is done twice or late.
    */
   isOldest(): boolean;
 }
@@ -42,7 +42,7 @@ interface HeartbeatStore {
   readonly snapshots: Snapshots;
 }
 
-/** Clock and timer by which heartbeats are sent and missed. */
+/** Clock and timer by which an instance sends heartbeats, and notices that those of others are missing. */
 export interface HeartbeatTime {
   readonly sleep: Sleep;
   /** A clock that only goes forward, in ms. */

@@ -161,7 +161,8 @@ export const ROLES = {
 export async function listHolders({ store }: EventLog, channels: readonly ChannelName[]) {
   const { dispatcher, ...others } = ROLES;
   const held = await store.leases.list([...channels.map(dispatcher), ...Object.values(others)]);
-  // A run's holder name has the instance's id first, because each run of an instance is a separate holder.
+  // The name of a run's lease holder is the instance's id and then the run's, because each run of an instance is a
+  // separate holder.
   return Object.fromEntries(held.map(({ name, holder }) => [name, holder.split("/")[0] ?? holder]));
 }
 
@@ -174,7 +175,10 @@ const ASK_MS = 1_000;
 /** Delay in ms before a role that could not begin is tried again. */
 const AFTER_FAULT_MS = 10_000;
 
-/** Lease terms for work that does no harm if two instances do it at the same time, after one of them stood still. */
+/**
+ * Lease terms for work that does no harm if two instances do it at the same time, as may happen when one of them was
+ * paused.
+ */
 export const HARMLESS = { ttlMs: 60_000, renewMs: 20_000 };
 
 /**

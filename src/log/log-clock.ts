@@ -34,8 +34,8 @@ interface LeaseGranter {
 /** The time that all instances of a log decide by. */
 export interface LogClock {
   /**
-   * Returns the log's time, in ms since the epoch, by which its events are recorded. It is behind the server's by one
-   * round trip at most, and follows the server if that is set back by more than a second.
+   * Returns the log's time, in ms since the epoch, by which its events are recorded. It is at most one round trip
+   * behind the server's time, and goes back only if the server's clock was set back by more than a second.
    */
   readonly now: Clock;
   /**
@@ -139,8 +139,8 @@ interface MachineClockDeps extends LogClockDeps {
 }
 
 /**
- * Returns how long the machine has slept, exact to some seconds. Zero if the runtime may not read the uptime: then a
- * sleep counts as a jump.
+ * Returns how long the machine has slept, exact to some seconds. Zero if the runtime may not read the uptime; a sleep
+ * then looks like a jump of the clock.
  */
 function readAsleepMs(): number {
   try {
@@ -169,7 +169,7 @@ interface LogClockDeps {
 
 /**
  * Creates the clock of a log on a server. Between two looks at the server it advances by the monotonic clock, so that
- * setting the machine's clock moves no decision. Before the first look it is the machine's clock.
+ * setting the machine's clock affects no decision. Before the first look it is the machine's clock.
  */
 export function serverClock({
   wallClock = systemClock,
@@ -179,8 +179,8 @@ export function serverClock({
   /** Difference between the log's time and `elapsedMs`, in ms; undefined before the first look at the server. */
   let offset: number | undefined;
   /**
-   * Bounds of the difference between the log's time and `elapsedMs`, in ms, as narrow as the looks at the server have
-   * shown.
+   * Lowest and highest possible difference between the log's time and `elapsedMs`, in ms. Each look at the server
+   * narrows these bounds.
    */
   let known = { least: -Infinity, most: Infinity };
   let latest = -Infinity;

@@ -149,7 +149,7 @@ export async function openNote(reading: Awaitable<string | undefined>, publicKey
   }
 }
 
-/** A known head: a checkpoint that the log is compared with, as its file held it. */
+/** A known head: a checkpoint, as read from its file, with which the log is compared. */
 export interface KnownHead {
   /** Name of the known head in a sentence. */
   readonly what: string;

@@ -77,15 +77,15 @@ export interface OpenStoreOptions {
   /** Module that transforms events on the writer thread, for work that the codec leaves to it, such as encryption. */
   readonly writerTransform?: URL;
   /**
-   * True to write on a separate thread, so that commits do not block the caller's. Most commands end sooner without
-   * one. Default: false.
+   * True to write on a separate thread, so that commits do not block the caller's thread. Default: false, because most
+   * commands end sooner without one.
    */
   readonly writerThread?: boolean | undefined;
   /** Clock by which events are recorded; default: the engine's time. */
   readonly clock?: Clock | undefined;
   /**
-   * Description, for other processes, of the service that opens the log as its only one. A log on a server may have any
-   * number of services.
+   * Description, for other processes, of the service that opens a log in a file as its only owner. A log on a server
+   * may have any number of services.
    */
   readonly owner?: string | undefined;
   /** The store calls this after each transaction of appends. */

@@ -205,7 +205,10 @@ export interface TurnCommand {
   readonly user: SocialUser;
   readonly attempt_id: string;
   readonly run_id: string;
-  /** Account that makes the run. If another account is linked during the run, it sends none of the run's messages. */
+  /**
+   * Account that makes the run. If another account is linked during the run, that account sends none of the run's
+   * messages.
+   */
   readonly accountId: string | undefined;
   readonly now: TurnMoment;
   /** Source in which the run found the recipient; undefined if it retries a recipient of an earlier run. */
@@ -266,8 +269,8 @@ export function decideTurn(
     ...omitUndefined({ campaign, follows: findFollowed(state, contact, campaign) }),
     day: now.day,
     timezone: now.timezone,
-    // Needed after an operator corrected a log time that was ahead, because events have the wrong time until the clock
-    // passes it; and after an earlier message, because the gap to it was measured by this clock.
+    // This time is needed after an operator corrected a log time that was ahead, because events have the wrong time
+    // until the clock passes it; and after an earlier message, because the gap to it was measured by this clock.
     ...((state.quota.corrected !== null || newestAttempt(contact, campaign ?? DEFAULT_CAMPAIGN) !== undefined) && {
       decided_at: isoTime(now.ms),
     }),

@@ -20,8 +20,8 @@ import { isSuppressed, type OutreachRules, type OutreachState } from "./decide.t
 const PAGE_SIZES = [10, 25, 100];
 
 /**
- * Length of time before the newest message, in ms: the next reading reads messages of that time again, because the
- * network may show one late, behind newer ones.
+ * Length of the time before the newest message, in ms, of which the next reading reads all messages again, because the
+ * network may show a message late, behind newer ones.
  */
 const LATE_MS = 10 * 60_000;
 
@@ -56,7 +56,7 @@ export async function readNewMessages(run: InboxReader, retry: RetryPolicy): Pro
     messages += read.messages.length;
     await recordMessages(run, read.messages);
     const latest = read.messages[0]?.createdAt;
-    // If this machine's clock is ahead of the network's, counts from the time of the newest message instead.
+    // If this machine's clock is ahead of the network's, the time of the newest message is used in its place.
     if (latest !== undefined) lateFrom ??= Math.min(run.clock(), latest) - LATE_MS;
     newest ??= read.messages.find(({ createdAt }) => createdAt <= (lateFrom ?? 0))?.id;
     const isEnded = read.messages.some(isEnd);
@@ -98,7 +98,8 @@ export function openOlderMessages(run: InboxReader, retry: RetryPolicy) {
       if (isRestarted) return undefined;
       isRestarted = true;
       follow = guardCursors(undefined);
-      // The network rejects old cursors. Messages that are read a second time add no events.
+      // The network rejects old cursors, so the newest page is read instead. Messages that are read a second time add
+      // no events.
       return readPage(run, retry, size, undefined);
     }
   };

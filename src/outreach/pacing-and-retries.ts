@@ -57,7 +57,7 @@ async function recordPause(run: Omit<RunContext, "pause">, reason: PauseReason, 
     const { metadata, lease } = run;
     await record(run, STREAMS.outreach, [{ type: "RunPaused", data }], { metadata, lease });
   } catch (fault) {
-    // Another instance took the run's lease. The run notices that at its next decision.
+    // A lost lease is ignored here, because the run notices at its next decision that another instance took it.
     if (!(fault instanceof LeaseLost)) throw fault;
   }
 }

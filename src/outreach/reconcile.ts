@@ -134,7 +134,7 @@ async function look(
     return doubtful("too many messages follow it in the conversation");
   } catch (fault) {
     if (!(fault instanceof SocialError)) throw fault;
-    // The network's message may name the recipient, so the event says this instead.
+    // The event states this text in place of the network's message, which may name the recipient.
     return doubtful(fault.message, "X did not show the conversation");
   }
 }
@@ -164,8 +164,8 @@ export function findSent(conversation: readonly SentDm[], { text }: { readonly t
 const SEND_SKEW_MS = 5 * 60_000;
 
 /**
- * True if the conversation has any message of ours since the attempt. No message has the attempt's text, but the
- * network may have changed ours, so the attempt stays in doubt.
+ * True if the conversation has any message of ours since the attempt. Called if none has the attempt's text: the
+ * network may have changed the text, so the attempt then stays in doubt.
  */
 function hasUnknown(conversation: readonly SentDm[], { attempted_at }: OpenAttempt, ownId: string): boolean {
   const earliest = Date.parse(attempted_at) - SEND_SKEW_MS;
@@ -196,7 +196,10 @@ function comparable(text: string): string {
     .trim();
 }
 
-/** Counts how many of these messages in doubt events settled from a position on, whichever instance appended them. */
+/**
+ * Counts how many of these messages in doubt were settled by events from position `from` on, whichever instance
+ * appended the events.
+ */
 export async function countSettled(store: LogStore, from: number, attempts: ReadonlyMap<string, OpenAttempt>) {
   const outcomes = { sent: 0, not_delivered: 0 };
   for await (const { type, data } of store.read({ from, types: ["DirectMessageSent", "DirectMessageFailed"] })) {

@@ -30,7 +30,7 @@ export interface Batch {
   readonly entries: readonly BatchEntry[];
   /**
    * Data of the `SourceRead` event, which the run records once all recipients of the batch are judged. A later run
-   * reads the source from there.
+   * continues the source from the cursor in this event.
    */
   readonly read?: Omit<DataOf<"SourceRead">, "run_id">;
 }
@@ -180,7 +180,10 @@ export interface Waiting {
 
 export interface RunContext extends OutreachContext, Waiting {
   readonly runId: string;
-  /** Account that makes the run. If another account is linked during the run, it sends none of the run's messages. */
+  /**
+   * Account that makes the run. If another account is linked during the run, that account sends none of the run's
+   * messages.
+   */
   readonly accountId: string | undefined;
   /** Lease that lets only this instance make a run. */
   readonly lease: HeldLease;

@@ -64,8 +64,8 @@ export function emptyTemplate({ links, outreach }: CampaignConfig): Template {
 }
 
 /**
- * Returns the rules for the runs of a campaign, which has a message of its own; those of `default` stay as they are. A
- * text that the settings cannot send is a fault in the rules, which no run may start with.
+ * Returns the rules for the runs of a campaign: those of `default`, with the campaign's own topic and message. If the
+ * settings cannot send its text, the rules say why, and no run starts.
  */
 export function rulesForCampaign<Rules extends { readonly template: Template }>(
   rules: Rules,

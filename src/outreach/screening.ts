@@ -198,7 +198,7 @@ async function screenRequested(screening: Screening): Promise<RunEnd | undefined
 
 const REQUESTED: TurnSource = { name: "requested" };
 
-/** True if the recipient already had a turn in this run, requested by a caller. */
+/** True if the recipient has already had a turn in this run because a caller requested them. */
 function wasServed({ served }: Screening, source: TurnSource, { id, username }: Recipient): boolean {
   if (source === REQUESTED) return false;
   const names = [...(id === undefined ? [] : [{ id }]), ...(username === undefined ? [] : [{ username }])];

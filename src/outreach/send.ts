@@ -134,7 +134,7 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   // The difference of the clocks is up to date: renewing the lease above has just measured it.
   if (isSkewed(context.skewMs())) return "clock_skewed";
   const now = quotaNow(context);
-  // The message counts for the day of its intent. Sent today, it would exceed today's limit.
+  // The message counts for the day of its intent, which is over. Sent now, it could exceed the limit of the new day.
   if (now.day !== day) return "day_over";
   const isClosed = isClosedFor(context.rules.window, contact, now);
   return isClosed ? "window_closed" : undefined;
@@ -155,8 +155,8 @@ export async function recordOutcome(
 }
 
 /**
- * Decides which events record an attempt's outcome. None if the attempt is settled, or if it is in doubt and the
- * outcome is a doubt too.
+ * Decides which events record an attempt's outcome. Returns no event if the attempt is settled, or if it is in doubt
+ * and the new outcome is a doubt too.
  */
 export function decideRecorded(
   { open }: Run,

@@ -66,8 +66,8 @@ export interface TriggerRequest {
   readonly metadata: EventMetadata;
   readonly selection?: RunSelection;
   /**
-   * Recipients to write to. A run starts for them alone; with no limits in `selection`, they join a run in progress of
-   * the same campaign. Undefined: a run for all.
+   * Recipients to write to; undefined for all recipients. The run is for these recipients alone. If `selection` sets no
+   * limits, they join a run of the same campaign that is in progress.
    */
   readonly recipients?: readonly Recipient[] | undefined;
   /**
@@ -206,7 +206,9 @@ async function reconcile(context: OutreachContext, { tryOnce }: ReturnType<typeo
   return (await tryOnce()) === "running" ? runningNow(context) : ({ kind: "settled" } as const);
 }
 
-/** Refuses a request for a run by the state of now. `context`: that of its campaign. Undefined if it may start. */
+/**
+ * Refuses a request for a run by the present state. `context`: that of its campaign. Undefined if the run may start.
+ */
 async function refuse(
   context: OutreachContext,
   { dryRun, metadata, selection, recipients }: TriggerRequest,

@@ -29,8 +29,8 @@ const SHORT_CHARS_MAX = 9;
 const SHORT_UNSPACED_CHARS_MAX = 3;
 
 /**
- * Words before or after a stop word that do not change its meaning: greetings, "please" and thanks, in the languages in
- * which replies were tried.
+ * Words before or after a stop word that do not change its meaning: greetings, "please" and thanks, in the languages of
+ * the replies that we tested.
  */
 const COURTESIES = [
   // English, German, Dutch.
@@ -147,7 +147,7 @@ function comparable(text: string): string {
       .normalize("NFKC")
       .replace(INVISIBLE, "")
       .toLowerCase()
-      // In lower case, a Turkish capital İ becomes an i and a combining dot.
+      // Removes the dot: in lower case, a Turkish capital İ becomes an i and a combining dot.
       .replaceAll("i\u0307", "i")
       .replace(DASHES, "-")
       .replace(/\s+/g, " ")

@@ -25,7 +25,7 @@ export interface Known {
   readonly positions: readonly number[];
   /** True if the recipient has this handle (in lower case) now. */
   readonly isHeld: (handle: string) => boolean;
-  /** Ends the search once it aborts: its reason is thrown. */
+  /** When it aborts, the search ends and throws the signal's reason. */
   readonly signal: AbortSignal;
 }
 
@@ -166,7 +166,7 @@ export interface ForgetOptions {
   /** Grounds for the erasure, and who asked for it. */
   readonly reason?: ErasureReason;
   readonly metadata: EventMetadata;
-  /** Ends the search for data to erase: then nothing is erased, and the signal's reason is thrown. */
+  /** When it aborts, the search for data to erase ends and throws the signal's reason; nothing is erased. */
   readonly signal: AbortSignal;
 }
 
@@ -223,9 +223,8 @@ export async function forgetAddress(
 }
 
 /**
- * Erases data: appends the events that record it, then deletes the keys. After a crash in between, the next start
- * deletes them. `id` and `position` are of the first event; more than {@link KEYS_PER_EVENT_MAX} keys take several
- * adjacent ones.
+ * Erases data: appends the events that record it, then deletes the keys, as the next start does after a crash in
+ * between. Returns `id` and `position` of the first event; more than {@link KEYS_PER_EVENT_MAX} keys take several.
  */
 async function erase(
   context: Reachlog,

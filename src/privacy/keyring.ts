@@ -108,7 +108,10 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
      * processes made since the start; the log has those. Hashes no name while no recipient was erased.
      */
     isForgotten: (who: Recipient): boolean => erased.size > 0 && people.namesOf(who).some((ref) => erased.has(ref)),
-    /** Keeps the hash of a recipient who opted out for ever, so that a restore of an older log does not lose it. */
+    /**
+     * Stores for ever the hash of a recipient who opted out, so that a restore of an older log does not lose the
+     * opt-out.
+     */
     async keepOptOut(hash: string): Promise<void> {
       if ((await keys.gone(OPTED_OUT + hash)).length === 0)
         await keys.change((within) => within.bury(OPTED_OUT + hash));
@@ -221,8 +224,8 @@ export async function trackFreshness(keys: { readonly revision: KeyStore["revisi
   };
   return {
     /**
-     * Undefined if the cached keys are as the store was at most {@link FRESH_MS} ago. Otherwise resolves once they are
-     * fresh, or rejects with what the store throws.
+     * Returns undefined if the cached keys are as the store was at most {@link FRESH_MS} ago. Otherwise resolves once
+     * they are fresh, or rejects with what the store throws.
      */
     revalidate(): Promise<void> | undefined {
       const now = performance.now();
@@ -263,8 +266,8 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   });
 
   /**
-   * Cache: key from the key store -> the same key in the form that events are encrypted with. An entry lives as long as
-   * its key is cached, so all clicks of an IP address share one object.
+   * Cache of keys in the form in which events are encrypted with them, by their key from the key store. An entry lives
+   * as long as its key is cached, so all clicks of an IP address share one object.
    */
   const made = new WeakMap<NamedKey, EncryptionKey>();
   const asEncryptionKey = (found: NamedKey): EncryptionKey => {
@@ -297,8 +300,8 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
     }
   };
   /**
-   * Returns the encryption key for a recipient's data. `found` is undefined for a recipient who was erased before: only
-   * a mark is left.
+   * Returns the encryption key for a recipient's data. `found` is undefined for a recipient who was erased before,
+   * because only a mark is left of them.
    */
   const keyOfPerson = (owner: Person, found: PersonKey | undefined): EncryptionKey => {
     if (found === undefined) return encryptionKey(`p${findMark(owner)}`, undefined);

@@ -67,8 +67,8 @@ const ANSWER_DAYS = 2;
 const LOOK_MS = 3_600_000;
 
 /**
- * Maximum step ahead of the log's clock that retention believes at once. A longer stop of the service looks the same as
- * a clock that jumped.
+ * Maximum step, in ms, by which the log's clock may jump forward before retention doubts it. A step may also only mean
+ * that the service was stopped for that long.
  */
 const LEAP_MS = 7 * 24 * 3_600_000;
 

@@ -62,7 +62,10 @@ function queryFor(names: readonly ProjectionName[]): Query {
   return BULK.some((type) => types.includes(type)) ? { types, alongLog: true } : { types };
 }
 
-/** True if a fold of the projection reads along the log, however few of the events it needs. */
+/**
+ * True if a fold of the projection reads the whole log in order, and not by an index just the events that the
+ * projection needs.
+ */
 export function isReadAlongLog(name: ProjectionName): boolean {
   return projectionOf(name).types.some((type) => BULK.includes(type));
 }
@@ -71,7 +74,7 @@ export type Positions = Map<ProjectionName, number>;
 
 /**
  * Number of positions after which a long catch-up saves its states. If the start is killed, the next one resumes there.
- * Each past moment also has a snapshot at most this far before it.
+ * The snapshots for past moments are taken at such positions too.
  */
 const STRETCH_POSITIONS = 20_000;
 

@@ -160,7 +160,7 @@ interface Passing<Name extends ProjectionName> {
 const LITTLE = 1 / 4;
 
 /**
- * Keeps snapshots on the way of a fold: one in each stride of the log that has none. They only shorten the next fold.
+ * Keeps snapshots at regular distances on the way of a fold, where there are none yet. They only shorten the next fold.
  */
 async function keepPassed<Name extends ProjectionName>(
   { store, states, positions, to, every }: Passing<Name>,
@@ -181,7 +181,7 @@ async function keepPassed<Name extends ProjectionName>(
       )
         continue;
       // If few events were folded since the previous snapshot, that one serves nearly as well. Projections for which
-      // all events of the log are read are an exception: their fold takes as long as the distance is.
+      // all events of the log are read are an exception, because the distance decides how long their fold takes.
       if (states.foldedBy(name) - (folded.get(name) ?? 0) <= every * LITTLE && !isReadAlongLog(name)) continue;
       last.set(name, position);
       folded.set(name, states.foldedBy(name));

@@ -133,8 +133,8 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
       for (const name of names) await folded.get(name)?.promise;
     },
     /**
-     * Halts the folding of late projections during `replace`, which returns those that it has brought up to date by
-     * other means.
+     * Halts the folding of late projections while `replace` runs. The projections that `replace` returns have caught up
+     * by it and are no longer late.
      */
     async whileHalted(replace: () => Promise<readonly ProjectionName[]>): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();

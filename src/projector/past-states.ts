@@ -82,7 +82,10 @@ export function createPastStates({ store, projector, stopping, patienceMs = PAST
 }
 
 function createHeld() {
-  /** States in memory by position. The entry requested last is at the end, so that the first one is dropped. */
+  /**
+   * States in memory by position, in the order of the last request: the longest unused one is first and is dropped
+   * first.
+   */
   const moments = new Map<number, Partial<States>>();
   const missing = <Name extends ProjectionName>(position: number, names: readonly Name[]): readonly Name[] => {
     const states = moments.get(position) ?? {};

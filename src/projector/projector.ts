@@ -344,7 +344,8 @@ function createWaiters() {
       });
     },
     /**
-     * Resolves the callers that wait for `position`. Runs for every event, so it makes one comparison if there is none.
+     * Resolves the callers that wait for `position`. Runs for every event, so it makes just one comparison if no caller
+     * waits.
      */
     reached(position: number): void {
       if (position < next) return;

@@ -37,7 +37,10 @@ export interface RestoreOptions {
   readonly pastEvery?: number | undefined;
   /** Time for which events are folded, or a snapshot is encoded, before other work has its turn; in ms, default 2. */
   readonly sliceMs?: number | undefined;
-  /** Number of positions: projections further behind the log are left to `late`; default: none is. */
+  /**
+   * Number of positions: a projection that is further behind the log than this is left to `late`. Default: no
+   * projection is left to `late`.
+   */
   readonly lateAfter?: number | undefined;
 }
 

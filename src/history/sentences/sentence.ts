@@ -85,7 +85,7 @@ export function quote(text: string): Mention {
   return other(quoteText(text));
 }
 
-/** Returns the end of a sentence that gives a detail after a colon; empty if there is none. */
+/** Returns `: ` and the quoted detail, to end a sentence with; empty if there is no detail. */
 export function because(detail: string | undefined): Sentence {
   return detail === undefined || detail === "" ? [] : say`: ${quote(detail)}`;
 }

@@ -90,7 +90,7 @@ function sayOverdue({ run, overdueHours: hours }: ReportFigures): readonly strin
   return typeof hours === "number" ? [`No run has begun for ${countInWords(hours, "hour")}.`] : [];
 }
 
-/** Says the counts of a run, without those contacted earlier: they are no result of this run. */
+/** Says the counts of a run, but not of recipients contacted earlier, because those are no result of this run. */
 function sayRun(run: ReportedRun | undefined): readonly string[] {
   if (run === undefined) return [];
   const counts = explainCounts({ ...run, contacted: 0 });

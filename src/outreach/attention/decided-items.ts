@@ -113,8 +113,8 @@ function describeDecision(
 }
 
 /**
- * Counts how the dispatches ended that an operator had repeated in one request, `group`; undefined if the request was
- * no retry. `events`: all recent decisions of operators, who may have given up a retry that failed.
+ * Counts the dispatches that an operator retried in one request, whose events are `group`, by how they ended; undefined
+ * if it was no retry. `events`: recent decisions of operators, some of which may have given up a retry that failed.
  */
 function countRetried({ state }: PageMoment<"deliveries">, group: readonly Recorded[], events: readonly Recorded[]) {
   const retries = group.flatMap(({ type, data }) => (type === "DispatchRetryRequested" ? [data] : []));

@@ -92,8 +92,8 @@ export function refuseLeftOut(state: CampaignState, contact: Contact | undefined
 }
 
 /**
- * Refuses a follow-up to a recipient who has answered a message of its chain, also if an operator has to read the
- * answer first, and to a recipient who has got all follow-ups of a chain.
+ * Refuses a follow-up to a recipient who has answered a message of its chain, even if an operator has yet to read the
+ * answer, or who has already received as many follow-ups of the chain as are allowed.
  */
 export function refuseFollowUp(state: CampaignState, contact: Contact | undefined, { campaign }: CampaignRules) {
   const { messaged } = findFollowedAudience(state, campaign) ?? {};
@@ -140,7 +140,10 @@ export function refuseTooSoon(
   return { verdict: "skip", reason: "too_soon", detail: `possible from ${isoTime(from)}` } as const;
 }
 
-/** Returns the campaign of the first message that a message of this campaign follows; undefined if it follows none. */
+/**
+ * Returns the campaign whose message to the contact began the chain of follow-ups to which this campaign's message
+ * belongs; undefined if this campaign is no follow-up.
+ */
 export function findFollowed(state: CampaignState, contact: Contact | undefined, campaign: string | undefined) {
   const { messaged } = findFollowedAudience(state, campaign) ?? {};
   return messaged === undefined ? undefined : findFirst(contact, messaged);

@@ -25,8 +25,8 @@ export interface Joined {
 }
 
 /**
- * Has the recipients join the run in progress, on any instance. The events are appended at the stream's version, so
- * that the run cannot end in between. Undefined if no run accepts them, or this instance cannot send the campaign's text.
+ * Adds the recipients to the run in progress, on any instance. The events are appended at the stream's version, so that
+ * the run cannot end in between. Undefined if no run accepts them, or this instance cannot send the campaign's text.
  */
 export async function joinRun(outer: OutreachContext, request: JoinRequest): Promise<Joined | undefined> {
   const { recipients = [], metadata, key, selection: { campaign } = {} } = request;

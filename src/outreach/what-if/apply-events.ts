@@ -29,8 +29,8 @@ const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
 type Take<Type extends EventType> = (comparison: Comparison, event: Folded<Type>) => void;
 
 /**
- * Functions that apply an event of the log to the states under the other rules. An event of another type changes the
- * log's states and those alike.
+ * Functions that apply an event of the log to the states under the other rules, by event type. Events of all other
+ * types are simply folded into both the log's states and the other ones.
  */
 const TAKES: { readonly [Type in EventType]?: Take<Type> } = {
   LinkClicked() {},
