@@ -209,8 +209,8 @@ const closeHistories = fc
       ms += gap;
       if (what === "person" || what === "bot") return { ms, what, of: roll === 0 ? "b" : "a" };
       if (what === "intent") return { ms, what, of: `${texts[roll]} #${++intents}` };
-      // The outcome refers to the text of the last message. The chosen text may also be that of an earlier message, or
-      // of none.
+      // If the last message has the chosen text, this is its outcome. Otherwise it is an outcome of a message that does
+      // not exist.
       return { ms, what, of: `${texts[roll]} #${intents}` };
     });
     return steps.map(eventOf);
