@@ -256,14 +256,17 @@ const WRITES: Readonly<
 > = {
   "recipients suppress": [{ recipient: "stranger" }, { recipient: "@other" }, { known: false }],
   "campaigns create": [
-    { name: "spring", text: "Hi" },
-    { name: "summer", text: "Hi", messaged: "default", days: "3" },
+    { name: "spring", text: "Hi, reply STOP to opt out" },
+    { name: "summer", text: "Hi, reply STOP to opt out", messaged: "default", days: "3" },
     { campaign: expect.objectContaining({ ended_at: null }), notes: [] },
   ],
   "campaigns change": [
     { name: "planted", text: "Hi again" },
     { name: "planted", gap_days: "60" },
-    { campaign: expect.objectContaining({ name: "planted", text: "Hi again" }), notes: [] },
+    {
+      campaign: expect.objectContaining({ name: "planted", text: "Hi again" }),
+      notes: [expect.stringMatching(/^Variants without a way to opt out: A\./)],
+    },
   ],
   "campaigns end": [
     { name: "over" },
@@ -380,10 +383,18 @@ const REFUSED: readonly (readonly [
     "campaigns create",
     { name: "new", text: "Hi", messaged: "never" },
     "unusable-campaign",
-    { why: "there is no campaign never" },
+    { why: 'there is no campaign "never"' },
   ],
   ["campaigns change", { name: "never", text: "Hi" }, "unknown-campaign"],
+  ["campaigns change", { name: "default", text: "Hi" }, "default-campaign"],
+  [
+    "campaigns change",
+    { name: "planted", text: "Ho", changed_at: "2026-01-01T00:00:00.000Z" },
+    "campaign-changed",
+    { name: "planted" },
+  ],
   ["campaigns end", { name: "never" }, "unknown-campaign"],
+  ["campaigns end", { name: "default" }, "default-campaign"],
   ["audit show", { subject: "never_met" }, "unknown-subject"],
   ["audit show", { subject: "go.example/never" }, "unknown-subject"],
   ["audit change", { event: "999999", projection: "stats" }, "unknown-event"],

@@ -131,8 +131,7 @@ export const previewOutreach = operation({
         throw usageError(`the variant is not one of the template's variants: ${labels.join(", ")}`);
       const contact = recipient === undefined ? undefined : findNamed(found.states.contacts, recipient);
       if (recipient !== undefined && contact === undefined) return "unknown_recipient";
-      // A request for one recipient is recorded as a read of that recipient's data only, so the answer names no other
-      // one.
+      // The audit then records a read of this one recipient's data, so the answer must name no other recipient.
       const named = contact === undefined ? limit : 0;
       const surveyed = await survey({ ...found.states, ms: clock() }, rules, {
         recipient: contact,
@@ -177,7 +176,7 @@ function toRequestedJson({
   const { variant = null } = requested;
   if (found.verdict === "ask") return { verdict: found.verdict, reason: null, detail: null, variant };
   const detail = "detail" in found ? (found.detail ?? null) : null;
-  // A preview judges no run in progress, so none has left out the recipient.
+  // A preview judges outside of any run, so `left_out` (of the run) says nothing here and is not shown.
   return { verdict: found.verdict, reason: found.reason === "left_out" ? null : found.reason, detail, variant };
 }
 

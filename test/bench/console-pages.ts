@@ -26,8 +26,8 @@ const PEOPLE_QUICK = 2_000;
 const CAMPAIGNS = 20;
 
 /**
- * Maximum time in ms for a page of the console, which an operator does not notice, and maximum size in KB, which a
- * phone loads at once.
+ * Maximum time in ms for a page of the console: an operator does not notice it. The next constant is the maximum size
+ * of a page in KB, which a phone loads at once.
  */
 const PAGE_MS = 200;
 const PAGE_KB = 200;
@@ -87,7 +87,7 @@ async function measure(
   const rows: Row[] = [];
   for (const page of pages) {
     const read: PageRead[] = [];
-    // The first round does not count, because it compiles the code of the page.
+    // The first round does not count, because the page's code is compiled in it.
     for (let round = 0; round <= rounds; round++) {
       const before = timeWithChildren(service.pid);
       const one = await readPage(service.url + page.replace(MOMENT, String(nextMoment())), headers);
@@ -101,8 +101,8 @@ async function measure(
     const refused = counted.filter(({ status }) => status !== 200);
     rows.push(
       row("time", "ms", ({ ms }) => ms, PAGE_MS, atMost(1)),
-      // Processor time of all threads varies less on a shared machine. It exceeds the time taken if two threads work at
-      // once.
+      // On a shared machine, the processor time of all threads varies less than the time taken. It is the longer one if
+      // two threads work at once.
       row("processor time", "ms", ({ processorMs }) => processorMs, PAGE_MS),
       ...(kilobytesMax === undefined ? [] : [row("size", "KB", ({ kilobytes }) => kilobytes, kilobytesMax, atMost(1))]),
       ...(refused.length === 0
@@ -116,7 +116,10 @@ async function measure(
 /** Placeholder for a past position in the address of a page. */
 const MOMENT = "MOMENT";
 
-/** Golden ratio. Its multiples, without their integer part, are spread evenly, so they choose the past positions. */
+/**
+ * Golden ratio. The fractional parts of its multiples are spread evenly between 0 and 1, so they choose the past
+ * positions.
+ */
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 interface Addresses {
@@ -128,7 +131,7 @@ interface Addresses {
   readonly reads: readonly string[];
 }
 
-/** Returns what to read, with a recipient, a link, an event and campaigns of that log. */
+/** Finds a recipient, a link, an event and campaigns of the log, and returns the paths that show them. */
 async function findAddresses(log: string): Promise<Addresses> {
   await using store = await openSqliteStore<Event>({ file: log, codec });
   let clicks = 0;
@@ -157,7 +160,7 @@ async function findAddresses(log: string): Promise<Addresses> {
     "/people?sort=message&order=descending",
     `/people/${id}`,
     `/links/${domain}/${encodeURIComponent(short_code)}`,
-    // The link that all messages contain.
+    // This link is in all messages of the log.
     "/links/go.example/spring",
     `/runs/${run_id}`,
     "/campaigns/default",

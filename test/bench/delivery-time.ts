@@ -5,7 +5,7 @@ export interface DeliveryTime {
   readonly main: number;
   /** Processor time of the runtime's HTTP client, in µs. */
   readonly client: number;
-  /** Processor time of the log's writer thread, in µs. */
+  /** Processor time of the thread that writes the log, in µs. */
   readonly writer: number;
   /** Processor time of all remaining threads, in µs: those of the runtime's compilers and garbage collection. */
   readonly runtime: number;

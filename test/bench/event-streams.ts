@@ -7,7 +7,7 @@ import { startService } from "./server.ts";
 
 const STREAMS = 200;
 
-/** Paths of the event streams that an open console page and a program read. */
+/** Path of the event stream that an open console page reads. The next constant is the path that a program reads. */
 const PAGES = "/events?only=position";
 const PROGRAMS = "/events";
 

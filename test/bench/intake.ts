@@ -53,8 +53,8 @@ async function withServers<Result>(
 }
 
 /**
- * Throws unless the log has all acknowledged clicks. Clicks in flight when a client ends are recorded but not counted:
- * at most `inFlightMax`, one per connection.
+ * Throws unless the log has all acknowledged clicks. It may have up to `inFlightMax` more, one for each connection: a
+ * client counts no clicks that are in flight when it ends.
  */
 async function expectRecorded(log: string, acknowledged: number, inFlightMax: number): Promise<void> {
   await using store = await openSqliteStore<Event>({ file: log, codec });

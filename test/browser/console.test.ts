@@ -199,6 +199,28 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.context().close();
   });
 
+  test("keeps with a typed campaign the time of the last change that the operator saw", async () => {
+    const change = (path: string, body: object) => service.post(`/social/campaigns/${path}`, body, BEARER);
+    expect((await change("create", { name: "kept", text: "one" })).status).toBe(200);
+    const { page } = await signedIn();
+    await page.goto(`${service.url}/campaigns/kept`);
+    const form = page.locator("form[action='/console/campaigns/change']");
+    const seen = form.locator("input[name=changed_at]");
+    const before = await seen.inputValue();
+    await page.click("text=Change…");
+    await form.locator("textarea[name=text]").fill("mine");
+    await page.keyboard.press("Escape");
+    expect((await change("change", { name: "kept", text: "newer" })).status).toBe(200);
+    await page.waitForSelector("pre:has-text('newer')");
+    expect([await form.locator("textarea[name=text]").inputValue(), await seen.inputValue()]).toEqual(["mine", before]);
+    await page.click("text=Change…");
+    await form.locator("button").click();
+    await page.waitForSelector("text=was changed meanwhile, so nothing was saved");
+    expect(await seen.inputValue()).not.toBe(before);
+    expect(await form.locator("details pre").textContent()).toBe("newer");
+    await page.context().close();
+  });
+
   test("shows the moment of the slider, keeps it in links, and leads back to now", async () => {
     const { page, wrong } = await signedIn();
     await page.goto(`${service.url}/people?search=person`);

@@ -7,7 +7,7 @@ import { libfaketime } from "./required-tools.ts";
 export interface FakeClock {
   /** Environment variables that give a process this clock. */
   readonly env: Readonly<Record<string, string>>;
-  /** Returns the time that these processes see; it is wrong if the speed is not 1. */
+  /** Returns the time that these processes see. The result is wrong if the clock's speed is not 1. */
   now(): number;
   /** Moves the clock by `ms`; running processes notice immediately. */
   jump(ms: number): void;
@@ -26,8 +26,8 @@ export interface FakeClockOptions {
 }
 
 /**
- * Gives this fake clock to every process that the installation starts from now on. Each start trusts the clock, as
- * after a boot, because a folder occupies the path of the recorded time.
+ * Gives this fake clock to every process that the installation starts from now on. A folder blocks the path at which a
+ * process records the time, so each start trusts the clock, as after a boot.
  */
 export function fakeClock({ env, directory }: Installation, options: FakeClockOptions = {}): FakeClock {
   const clock = createFakeClock(join(directory, "faketime"), options);

@@ -3,7 +3,7 @@ import type { Instances } from "./instances.ts";
 
 /** Triggers runs again and again, at one instance after another. Disposing it ends that. */
 export interface Triggers extends Disposable {
-  /** Number of runs that began. */
+  /** Triggers of runs, one after another and at each instance in turn. Disposing it ends the triggering. */
   readonly started: number;
   stop(): Promise<void>;
 }

@@ -105,7 +105,7 @@ test("a recipient found to have a message counts as contacted forever", async ()
   expect(await world.events("DirectMessageSkipped")).toMatchObject([
     { data: { reason: "already_contacted", found: { message_id: world.network.accepted[0]?.id } } },
   ]);
-  // By then the network shows nothing from before the restore.
+  // 32 days later, the network no longer shows the message that the run found before.
   world.time.jump(32 * DAY_MS);
   expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
   expect(world.network.accepted).toHaveLength(1);
@@ -145,7 +145,7 @@ test("an opt-out behind newer messages is found in a restored log that never rea
 
 test("a recipient who opted out on their page after the backup gets no message, which the next run records once", async () => {
   await using world = await openOutreach("10", "11");
-  // The key file still has its content from before the restore.
+  // The key file was not restored with the log, so it still says that recipient 10 was forgotten.
   const keptOptOuts = async () => RULES.hashes({ id: "10" });
   const { run } = await world.start({ keptOptOuts });
   expect((await run({ dryRun: true })).preview?.would_skip).toMatchObject([{ reason: "suppressed" }]);

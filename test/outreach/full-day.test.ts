@@ -50,7 +50,8 @@ test.each([
     askedAt.push(time.now());
   };
   const report = await day.run();
-  // The wait of a year is capped at a day, which is longer than the run may take.
+  // A wait of a year is shortened to a day. That is still longer than a run may take, so the run ends after the first
+  // refusal.
   const [reason, refusals] = retryAfter > 0 ? ["time_limit", 1] : ["daily_limit_reached", 3];
   expect(report).toMatchObject({ reason, in_doubt: 0 });
   expect(sandbox.tally.x.answers[429]).toBe(refusals);

@@ -20,7 +20,7 @@ async function exchange(port: number, request: Uint8Array): Promise<string> {
   let answer = "";
   socket.setEncoding("latin1");
   socket.on("data", (chunk: string) => void (answer += chunk));
-  // A server may end the connection while an invalid request is being sent.
+  // The server may close the connection while the invalid request is still being sent. That is no fault.
   socket.on("error", () => {});
   socket.write(request);
   // If the server considers the bytes an incomplete request, it waits.
@@ -96,7 +96,7 @@ test("hostile requests get no 5xx, redirect to known targets only, and record on
   }
   const statuses = answers.map((answer) => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0));
   const locations = answers.flatMap((answer) => /^location: (.*?)\r$/im.exec(answer.split("\r\n\r\n")[0]!)?.[1] ?? []);
-  // Bun answers an invalid request line with 505 before the service sees it.
+  // Bun answers an invalid request line with 505 before the service sees the request, so the service is not at fault.
   const isBroken = (at: number) => statuses[at] === 505 && BROKEN.test(requests[at]![1]);
   expect(requests.filter((_, at) => statuses[at]! >= 500 && !isBroken(at))).toEqual([]);
   expect([...new Set(locations)].sort()).toEqual(TARGETS.toSorted());
@@ -106,7 +106,7 @@ test("hostile requests get no 5xx, redirect to known targets only, and record on
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line).data.short_code as string);
-  // Known codes were among the requests, and all others were refused.
+  // Only requests with a known code got a redirect, and each of them recorded a click.
   expect(clicks.length).toBe(locations.length);
   expect(locations.length).toBeWithin(REQUESTS / 100, REQUESTS / 2);
   expect([...new Set(clicks)].sort()).toEqual(CODES.toSorted());

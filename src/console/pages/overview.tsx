@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { readChannels } from "../../delivery/backlog.ts";
 import { readNews } from "../../history/activity.ts";
 import { countMessagePeriods, readChangedFigures, readTotals } from "../../history/chart-figures.ts";
-import { RESULT_DAYS_SHOWN } from "../../history/read-results.ts";
+import { RESULT_DAYS_SHOWN } from "../../history/read-message-results.ts";
 import { readAttention, readOpenItems } from "../../outreach/attention/read-attention.ts";
 import { readQuota } from "../../outreach/run-status.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";

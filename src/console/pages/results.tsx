@@ -9,7 +9,7 @@ import {
   RATES,
   readResults,
   type ResultsPage,
-} from "../../history/read-results.ts";
+} from "../../history/read-message-results.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { sortRows } from "../../platform/sorted-page.ts";
 import { addressWith, hrefForLink } from "../hrefs.ts";

@@ -305,7 +305,7 @@ function startedOrThrow(triggered: Triggered, { quota, clock }: HttpContext) {
     case "not_authorized":
       throw problems.notAuthorized();
     case "unknown_campaign":
-      throw problems.unusableSelection("/campaign", `No campaign is called ${triggered.campaign}.`);
+      throw problems.unusableSelection("/campaign", `No campaign is called ${JSON.stringify(triggered.campaign)}.`);
     case "campaign_ended":
       throw problems.unusableSelection("/campaign", `The campaign ${triggered.campaign} has ended.`);
     case "unusable_text":

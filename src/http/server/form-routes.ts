@@ -192,7 +192,9 @@ export function readCampaignFields(fields: Fields): object {
   const given = Object.entries(leaveOutEmpty(fields)).map(([name, value]) => {
     return [name, Object.hasOwn(read, name) ? read[name as keyof typeof read](value) : value];
   });
-  return { ...Object.fromEntries(given), ...removed };
+  // A list of blank lines is no condition.
+  const kept = given.filter(([, value]) => !Array.isArray(value) || value.length > 0);
+  return { ...Object.fromEntries(kept), ...removed };
 }
 
 function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Declaration) {

@@ -37,7 +37,7 @@ export interface ShownCampaign extends CampaignJson {
   readonly who: string;
 }
 
-/** Returns the names of the campaigns that a run can be of. */
+/** Returns the names of the campaigns for which a run may start: `default`, and those that no operator has ended. */
 export function listOpenCampaigns({ named }: Campaigns): readonly string[] {
   return [DEFAULT_CAMPAIGN, ...[...named.values()].filter(({ ended_at }) => ended_at === null).map(({ name }) => name)];
 }

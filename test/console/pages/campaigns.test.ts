@@ -137,4 +137,34 @@ describe("the pages of campaigns", () => {
     await send("end", { name: "spring" });
     expect(read()!.ended_at).toBeString();
   });
+
+  test("a form's blank lines are no condition", async () => {
+    const { harness, cookie, form_token, follow } = await openSignedIn();
+    const create = async (fields: Record<string, string>) => {
+      const body = new URLSearchParams({ form_token, back: "/campaigns", text: "Hi", ...fields }).toString();
+      return follow(await post(harness.app, "/console/campaigns/create", body, { headers: { ...FORM, cookie } }));
+    };
+    await create({ name: "spring", fields: " \r\n", timezones: "\r\n" });
+    expect(harness.projector.state("campaigns").named.get("spring")?.audience).toEqual({});
+  });
+
+  test("a form refuses a change if the campaign was changed since the page was shown", async () => {
+    const { harness, cookie, form_token, follow } = await openSignedIn();
+    await harness.append("outreach", created("spring", {}));
+    const page = await (await ask(harness.app, "/campaigns/spring", { headers: { cookie } })).text();
+    const [, changed_at = ""] = /name="changed_at" value="([^"]+)"/.exec(page) ?? [];
+    expect(page).not.toContain("saved now");
+    const own = { form_token, back: "/campaigns/spring", name: "spring", all: "true", changed_at };
+    const change = async (text: string) => {
+      const body = new URLSearchParams({ ...own, text }).toString();
+      return follow(await post(harness.app, "/console/campaigns/change", body, { headers: { ...FORM, cookie } }));
+    };
+    harness.now += 1_000;
+    expect(await change("one")).toContain("The campaign spring was changed, for");
+    const refused = await change("two");
+    expect(refused).toContain("The campaign spring was changed meanwhile, so nothing was saved.");
+    expect(refused).toMatch(/The message that is saved now<\/summary><pre><bdi>one</);
+    expect(refused).not.toContain(`name="changed_at" value="${changed_at}"`);
+    expect(harness.projector.state("campaigns").named.get("spring")?.text).toBe("one");
+  });
 });

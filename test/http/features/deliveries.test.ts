@@ -274,7 +274,7 @@ test("a retry of another number of dispatches than expected is refused", async (
   expect(await asked("retry", { ...named, until_position: 8 })).toBe("409 number-changed");
   expect(await kinds()).toHaveLength(2);
   expect(await asked("retry", named)).toEqual({ done: 2, ...NONE_LEFT });
-  // The operator presses the button a second time.
+  // The operator presses the button of the same, now outdated page a second time.
   expect(await asked("retry", named)).toBe("409 number-changed");
   expect((await kinds()).filter((kind) => kind.startsWith("DispatchRetry"))).toHaveLength(2);
 });
@@ -350,7 +350,7 @@ test("one dispatch in doubt is retried once, recorded with may_double", async ()
   const { chat, ads } = harness.projector.state("deliveries");
   expect([chat.in_doubt, ads.in_doubt, chat.dead, ads.dead]).toEqual([0, 1, 0, 0]);
   expect([chat.lanes.direct.pending, ads.lanes.direct.pending]).toEqual([1, 1]);
-  // The retry is in doubt again, which is a new doubt.
+  // The retry's outcome is in doubt too. This is a new doubt, about another position.
   expect(events[0]?.position).toBe(6);
   const again = outcomeOf("DispatchInDoubt", { source: 6, channel: "chat", lane: "direct", detail: "again" });
   await harness.append(STREAMS.delivery("chat"), again);

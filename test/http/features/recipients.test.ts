@@ -59,7 +59,7 @@ describe("POST /social/recipients", () => {
     const { schema, example } = document.paths["/social/recipients"].post.requestBody.content[type] ?? {};
     if (schema === undefined) throw new Error(`no schema of ${type}`);
     const bodies = valid(schema).map((body) => (typeof body === "string" ? body : JSON.stringify(body)));
-    // Parses directly instead of on a worker thread: a thread for each body would take a minute.
+    // Calls the parser in this thread. The service uses a worker thread for each body, which would take a minute here.
     const property = fc.property(
       bodies,
       (body) => void parseRecipients(new TextEncoder().encode(body), format, { now: 0 }),
@@ -287,7 +287,7 @@ test("GET /social/recipients lists each past moment as a fold of the log does, p
       ]);
     }
   }
-  // Values that the moment needs were dropped, so that it is folded from the log.
+  // Drops the values from which the service would compute this moment, so that it has to fold the log.
   dropReplacedUpTo(projector.state("contacts"), position);
   const { states } = await foldTo(world.store, ["contacts"], { to: 3 });
   expect(await listed("as_of=3")).toMatchObject({

@@ -206,6 +206,13 @@ describe("a run is refused", () => {
     expect([await problemIn(response), world.triggers]).toEqual(["422 unusable-selection", []]);
   });
 
+  test.each(["", "June ", "a\u0007b"])("with the name %j in quotes if no campaign has it", async (campaign) => {
+    await using world = await authorized();
+    world.triggered = { kind: "unknown_campaign", campaign };
+    const errors = [{ path: "/campaign", message: `No campaign is called ${JSON.stringify(campaign)}.` }];
+    expect(await (await run(world, { campaign })).json()).toMatchObject({ status: 422, errors });
+  });
+
   test("with the fault of a campaign's text that the settings cannot send", async () => {
     await using world = await authorized();
     const data = { name: "spring", text: "Hi {{optout}}", audience: {} };

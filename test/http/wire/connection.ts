@@ -13,7 +13,7 @@ export interface Connection extends Disposable {
   readonly isClosed: boolean;
   /** Writes bytes; resolves once the system has accepted them or the connection is gone. */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** Declares that the next answer is to a HEAD request, so no body follows its head. */
+  /** Says that the next answer is to a HEAD request, so no body follows its head. */
   expectNoBody(): void;
   /** Signals to the service that no more bytes follow. */
   end(): void;

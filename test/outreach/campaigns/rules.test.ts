@@ -39,7 +39,7 @@ const replied = (received_at: string): NewEvent => ({
   data: { recipient: ANN, message_id: "1", received_at },
 });
 
-/** Judges Ann for a run of the campaign, some days after the events. */
+/** Judges if Ann may get a message of the campaign `days` days after the events. */
 const judge =
   (campaign: string | undefined, days = 0, rules = RULES) =>
   (state: OutreachState) => {
@@ -233,7 +233,10 @@ describe("an audience of recipients who clicked", () => {
     data: { attempt_id: "a spring", run_id: "r", recipient: ANN, campaign: "spring", ...FREED, retry: false },
   };
   const clicked = (link: string): NewEvent => ({ type: "PersonalLinkClicked", data: { code: `own-${link}` } });
-  /** Events for as many seconds after a message as a request may be the network's own. */
+  /**
+   * One event a second, until FETCH_MS has passed. Within that time after a message, a request for its link may come
+   * from the network itself.
+   */
   const pause = Array.from({ length: FETCH_MS / 1_000 }, () => clickOf());
   const asked = created("asked", { clicked: "go.example/a" });
 

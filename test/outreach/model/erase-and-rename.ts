@@ -52,9 +52,15 @@ export async function rename(house: House, { who, list }: { who: number; list: b
 /** Circumstances in which a person's handle passes to a new person. */
 interface HandOver {
   readonly who: number;
-  /** True if an operator imports the new holder, by the handle alone, once the log knows whose it is. */
+  /**
+   * True if an operator imports the new holder by the handle alone, after the log has learned that the handle is
+   * theirs.
+   */
   readonly list: boolean;
-  /** True if an operator then erases the previous holder and repeats the import. Neither import may be affected. */
+  /**
+   * True if an operator then erases the handle's previous holder and imports the new holder a second time. The erasure
+   * must not affect either import.
+   */
   readonly isForgotten: boolean;
 }
 
