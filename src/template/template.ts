@@ -129,8 +129,8 @@ export function linksOptOut({ parts }: Variant): boolean {
 }
 
 /**
- * Returns a rendered message without the address of the page to opt out, because clicks are counted only on the other
- * links.
+ * Removes the address of the page to opt out from a message that was rendered without a recipient's code. Clicks are
+ * counted only on the other links.
  */
 export function withoutOptOut({ optOutBase }: Template, text: string): string {
   return optOutBase === undefined ? text : text.replaceAll(`${optOutBase}/${OPT_OUT_PLACEHOLDER}`, " ");
