@@ -16,7 +16,7 @@ import { campaignName } from "./mixed-campaigns.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { startService } from "./server.ts";
 
-/** Events of the log, about a million of them clicks. */
+/** Number of events in the log, about a million of them clicks. */
 const EVENTS = 2_100_000;
 const EVENTS_QUICK = 50_000;
 const PEOPLE = 100_000;
@@ -33,15 +33,15 @@ const PAGE_MS = 200;
 const PAGE_KB = 200;
 
 /**
- * Measures each page of the console on the log of a busy half year with campaigns, current and as of past positions,
- * against 200 ms and 200 KB.
+ * Measures each page of the console on the log of a busy half year with campaigns, current and as of past positions.
+ * Compares the results with limits of 200 ms and 200 KB.
  */
 export const consolePages: Bench = (options) => {
   const kind = { bench: "console-pages", settings: {}, headers: { accept: "text/html" }, kilobytesMax: PAGE_KB };
   return measureReads(options, kind, ({ pages }) => pages);
 };
 
-/** Measures GET requests of the API on the same log, against 200 ms. */
+/** Measures GET requests of the API on the same log. Compares the results with a limit of 200 ms. */
 export const apiReads: Bench = (options) => {
   const token = crypto.randomUUID();
   const headers = { authorization: `Bearer ${token}` };
@@ -49,7 +49,7 @@ export const apiReads: Bench = (options) => {
   return measureReads(options, kind, ({ reads }) => reads);
 };
 
-/** Kind of addresses that a benchmark reads. */
+/** Group of paths that a benchmark reads: pages of the console, or GET requests of the API. */
 interface ReadKind {
   readonly bench: string;
   readonly settings: Readonly<Record<string, string>>;

@@ -20,8 +20,8 @@ interface Meanwhile {
 }
 
 /**
- * Measures durably accepted clicks a second while a backlog drains, against the same service on the same log that
- * delivers nothing.
+ * Measures durably accepted clicks a second while a backlog drains. Compares them with the same service on the same log
+ * that delivers nothing.
  */
 export const drainIntake: Bench = async (options) => {
   const clicks = options.quick ? 10_000 : 100_000;

@@ -30,8 +30,8 @@ interface Drained {
 }
 
 /**
- * Measures the delivery of clicks that are pending on three channels until each outcome is durable, against only
- * posting the same requests.
+ * Measures the delivery of clicks that are pending on three channels until each outcome is durable. Compares it with a
+ * program that only posts the same requests.
  */
 export const drain: Bench = async (options) => {
   const clicks = options.quick ? CLICKS_QUICK : CLICKS;

@@ -6,8 +6,8 @@ import { CLIENT, CONNECTIONS, measureClicks, type Measured } from "./post-clicks
 import { startBareRoute, startService, type Server } from "./server.ts";
 
 /**
- * Measures durably accepted clicks a second, against the same Elysia route and schema with a synchronous handler and no
- * storage.
+ * Measures durably accepted clicks a second. Compares them with the same Elysia route and schema with a synchronous
+ * handler and no storage.
  */
 export const intake: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;

@@ -7,7 +7,7 @@ import { startUnchanged, startWithout, type Server } from "./server.ts";
 /** Interval of the scrapes in ms. Prometheus scrapes 15 times less often by default. */
 const SCRAPE_MS = 1_000;
 
-/** Measures the intake with counting and scraping, against the same service without counting. */
+/** Measures the intake of a service that counts and is scraped. Compares it with the same service without counting. */
 export const metrics: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   await using counting = await startUnchanged(join(options.directory, "counting.sqlite"));

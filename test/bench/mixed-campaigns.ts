@@ -13,7 +13,7 @@ const ROUNDS_A_RUN = 50;
  */
 const APART = 200;
 
-/** Audience of every second campaign that is no follow-up: recipients with one of these values. */
+/** Companies of the recipients in the audience of every second campaign that is no follow-up. */
 const COMPANIES = Array.from({ length: 50 }, (_, number) => `Company ${number}`).join("|");
 
 /** Returns the name of a campaign. Each second campaign follows the one before. */

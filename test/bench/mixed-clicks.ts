@@ -4,7 +4,10 @@ import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitor-esti
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part, Random } from "./mixed-log.ts";
 
-/** Number of different links. A log with more links than the clicks projection counts separately would be unusual. */
+/**
+ * Number of different links. They are not more than the clicks projection counts separately, because a log with more
+ * would be unusual.
+ */
 const LINKS = 4_000;
 const BURST_CLICKS = 12;
 /** Share of bursts that contain a click on a recipient's own link. The next constant is the number of such links. */
@@ -40,7 +43,7 @@ export function clicksPart(): Part {
 }
 
 function clickOf(random: Random): Extract<NewEvent, { type: "LinkClicked" }> {
-  // Squared, so that a few links get most of the clicks.
+  // The random number is squared, so that a few links get most of the clicks.
   const number = Math.floor(random() ** 2 * LINKS);
   return {
     type: "LinkClicked",

@@ -13,7 +13,7 @@ import { mixedLog } from "./mixed-logs.ts";
 /** Columns of an event that a fold reads in addition to its JSON. */
 const COLUMNS = ["position", "version", "type", "time"];
 
-/** Folds the log into every projection, against only scanning and parsing the same rows. */
+/** Measures folding the log into every projection. Compares it with only scanning and parsing the same rows. */
 export const replay: Bench = async (options) => {
   const events = options.quick ? 100_000 : 1_000_000;
   const file = await mixedLog(options.logs, events);

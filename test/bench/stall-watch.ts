@@ -37,7 +37,7 @@ let longestBusy = 0;
 let dueAt = performance.now() + INTERVAL_MS;
 let busyBefore = busyMs();
 
-// Writes both figures to the file that `STALLS_FILE` names, and resets them.
+// Writes the stalls to the file that `STALLS_FILE` names, and resets them.
 process.on("SIGUSR2", () => {
   const sorted = late.toSorted((one, other) => one - other);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

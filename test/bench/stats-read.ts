@@ -24,7 +24,7 @@ interface Latency {
   readonly p99Ms: number;
 }
 
-/** Duration of `GET /social/stats` while clicks arrive at half of the maximum rate. */
+/** Measures how long `GET /social/stats` takes while clicks arrive at half of the maximum rate. */
 export const statsRead: Bench = async (options) => {
   const events = options.quick ? 100_000 : 10_000_000;
   const reads = options.quick ? READS_QUICK : READS;

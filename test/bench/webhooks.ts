@@ -29,8 +29,8 @@ interface Delivered {
 }
 
 /**
- * Measures the events a second of one webhook next to a slow one and an unreachable one, against the same webhook
- * alone.
+ * Measures the events a second of one webhook next to a slow one and an unreachable one. Compares them with the same
+ * webhook alone.
  */
 export const webhooks: Bench = async (options) => {
   const events = options.quick ? EVENTS_QUICK : EVENTS;

@@ -427,7 +427,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
       .evaluateAll((links) => links.map((link) => link.getAttribute("href")));
     const shown = hrefs.map((href) => Number(href?.split("/").at(-1)));
     const logged = (await exported(installation)).map(({ position }) => position).toReversed();
-    // The log keeps growing, so the page is compared with the log up to its newest event.
+    // The log keeps growing, so the page is compared with the log up to the newest event that the page shows.
     const newest = logged.slice(logged.indexOf(shown[0] ?? 0));
     expect(shown).toEqual(newest.slice(0, 100));
     await page.context().close();

@@ -135,7 +135,7 @@ for (const way of TRIED) {
     test("starts a run and sees its progress and end", async () => {
       const { x, faults } = installation.sandbox;
       const linus = [...x.people.values()].find(({ username }) => username === "linus_k");
-      // Delays the third message until two were seen.
+      // X delays the run's third message, so that the page can show the run after two messages.
       faults.add({ network: "x", kind: "429", retryAfter: 1, path: `/${linus?.id}/messages` });
       await operator.unfold("Start run…");
       await operator.press("Start run");

@@ -9,7 +9,7 @@ import { ended, openInstallation, type Installation } from "../harness/process.t
 import { isWhole } from "../harness/case-count.ts";
 
 const KILLS = isWhole ? 200 : 20;
-/** Clicks before each kill; every second one has an idempotency key. */
+/** Number of clicks before each kill. Every second click has an idempotency key. */
 const CLICKS = 40;
 /**
  * Maximum time in ms from the appearance of the segment's file to a kill, in half of the rounds. The command then still

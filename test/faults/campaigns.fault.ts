@@ -37,7 +37,7 @@ import { createFakeClock, fakeClock, type FakeClock } from "./fake-clock.ts";
 import { libfaketime } from "./required-tools.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
-/** Days that the trial lasts, by the clock of the service, the sandbox and the log's server. */
+/** Number of days that the trial lasts, by the clock of the service, the sandbox and the log's server. */
 const DAYS = 60;
 
 /**

@@ -16,7 +16,7 @@ import { expectWhole } from "./expect-whole-log.ts";
  */
 const REPEATED_MAX = WINDOW_MAX + UNRECORDED_MAX;
 
-/** Number of clicks, many times that of the messages that one kill may repeat. */
+/** Number of clicks: many times the number of messages that one kill may repeat. */
 const CLICKS = 600;
 const ARRIVALS_BEFORE_KILL = 200;
 const KILLS = 2;

@@ -10,16 +10,19 @@ export interface NetworkRow {
   readonly channel: ClickChannel;
   /** Settings that make this network the provider of its channel. */
   readonly choice: Choice;
-  /** True if the network recognises a message by its id, so that it counts once, however often it arrives. */
-  readonly deduplicates?: true;
   /**
    * True if the network recognises a repeated message by its id, so that a message counts once, however often it
    * arrives.
    */
-  readonly bearsIds?: true;
+  readonly deduplicates?: true;
   /**
    * True if a message at the network contains the id of its event instead of the name that the test gave the click or
    * text.
+   */
+  readonly bearsIds?: true;
+  /**
+   * True if the status of the network's answer alone shows that the message was accepted. The body is not needed for
+   * that.
    */
   readonly tellsByStatus?: true;
   state(sandbox: Sandbox): State;

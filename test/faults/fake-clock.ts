@@ -19,7 +19,7 @@ export interface FakeClockOptions {
   /** Speed of the clock; default 1. */
   readonly speed?: number;
   /**
-   * True if timers run at that speed too: then all of time passes faster, instead of the wall clock alone being wrong.
+   * True if timers run at that speed too, so that all of time passes faster. Otherwise only the wall clock is wrong.
    * Default false.
    */
   readonly timersToo?: boolean;

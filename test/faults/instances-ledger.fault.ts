@@ -21,7 +21,10 @@ import { isWhole } from "../harness/case-count.ts";
 import { libfaketime } from "./required-tools.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
-/** How many minutes there are faults of instances, clocks, network and server. Each kind occurs at least once. */
+/**
+ * Number of minutes for which there are faults of instances, clocks, network and server. Each kind occurs at least
+ * once.
+ */
 const MINUTES = Number(process.env["FAULT_MINUTES"] ?? (isWhole ? 12 : 0.5));
 
 const INSTANCES = 3;
@@ -273,7 +276,7 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     const clock = clocks[pick(INSTANCES)]!;
     clock.set(Date.now() + CLOCKS_MS[pick(CLOCKS_MS.length)]!);
   },
-  /** Sets the last instance's clock 26 hours ahead, until its clock moves again. */
+  /** Sets the last instance's clock 26 hours ahead. It stays so until the fault `clock` moves it. */
   async day({ clocks }) {
     clocks[DAY_AHEAD]!.set(Date.now() + DAY_AHEAD_MS);
   },

@@ -13,7 +13,7 @@ const CONNECTIONS = 8;
  */
 const LIFE_MS_MAX = 800;
 
-/** Number of kills of which one comes during a start. The next start must cope with what the killed start left. */
+/** One of this many kills comes during a start. The next start must cope with what the killed start left. */
 const KILL_DURING_START_EVERY = 10;
 const START_MS_MAX = 400;
 

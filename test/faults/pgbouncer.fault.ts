@@ -32,7 +32,10 @@ interface PoolOptions {
   readonly ignored: readonly string[];
 }
 
-/** Settings of a service whose log is behind a pgbouncer, and the server behind it. */
+/**
+ * Starts a PostgreSQL server with a pgbouncer in front of it, and opens an installation whose log is reached through
+ * the pgbouncer.
+ */
 async function openWorld({ mode, ignored }: PoolOptions) {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startPostgres());

@@ -32,14 +32,14 @@ const ANY_REFUSAL: ReadonlyMap<string, Schema> = new Map([
   ["text/html", { type: "string" }],
 ]);
 
-/** Returns the faults of an answer by the document alone. */
+/** Returns what is wrong with an answer, judged by the OpenAPI document. */
 export function faultsOf(request: FuzzRequest, answer: WireAnswer, operations: readonly Operation[]): string[] {
   const { status } = answer;
   if (status >= 500 && !GATEWAY.has(status)) return [`a ${status}`];
   const path = new URL(`http://127.0.0.1${request.path}`).pathname;
   const method = request.method ?? request.operation.method;
   const found = operations.filter((each) => isAt(each, path));
-  // A path with surplus slashes is treated as without them.
+  // The service ignores surplus slashes in a path.
   const plain = path.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
   const alike = found.length > 0 ? found : operations.filter((each) => isAt(each, plain));
   // OpenAPI matches a concrete path before one with parameters.

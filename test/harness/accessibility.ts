@@ -28,7 +28,7 @@ export async function violationsOf(
   // The page's policy allows only the page's own scripts, so the checker is injected by the browser's developer tools.
   if (!(await page.evaluate(() => "axe" in globalThis))) await inject(page);
   return page.evaluate(async (only) => {
-    // Omits passed checks, which would list most of the page several times.
+    // Leaves passed checks out of the result, because they would list most of the page several times.
     const { violations } = await axe.run({ resultTypes: ["violations"], ...only });
     return violations.map(({ id, nodes }) => [id, nodes[0]?.html] as const);
   }, RULES[rules]);

@@ -8,9 +8,9 @@ import { foldRange } from "../../src/projector/fold-range.ts";
 export interface FoldOptions {
   /** Position of the last event to fold; default: the end of the log. */
   readonly to?: number;
-  /** Time after which recorded events are ignored. */
-  readonly until?: Date;
   /** Events that were recorded after this time are ignored. */
+  readonly until?: Date;
+  /** Called now and then during the fold, with the position of the event just folded. */
   readonly onProgress?: (position: number) => void;
 }
 

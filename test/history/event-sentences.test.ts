@@ -27,7 +27,7 @@ const optIn = {
 } as const;
 const failure = { ...message, detail: "", reason: "recipient_closed", frees_quota: true, retry: false } as const;
 
-/** Sentences for each type of event. */
+/** Type of an event -> examples of its data, each with the sentence that describes it. */
 const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, string])[] } = {
   RecipientAdded: [
     [

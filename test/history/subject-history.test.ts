@@ -41,7 +41,7 @@ function handOnIn(events: readonly Recorded[]): (event: Recorded) => boolean {
   return (event) => handleOf(event) !== "" && (holders.get(handleOf(event))?.size ?? 0) > 1;
 }
 
-/** Progress of a run, which only the history of the whole run contains. */
+/** Types of events about the progress of a run. Only the history of the whole run contains them. */
 const COURSE = ["RunPaused", "InboxRead", "SourceRead"];
 
 const at = (events: readonly Recorded[], positions: readonly number[]): Recorded[] =>

@@ -83,7 +83,7 @@ async function refusal(work: Promise<void>): Promise<string> {
   throw new Error("it was started");
 }
 
-/** All events in their stored form. */
+/** Returns the type and the data of each event in the log. */
 async function eventsOf({ files }: House): Promise<{ type: string; data: unknown }[]> {
   await using store = await openSqliteStore<Event>({ file: files.log, codec });
   const events: { type: string; data: unknown }[] = [];
@@ -265,7 +265,7 @@ test("an accepted loss is recorded once with the known head and not refused agai
   });
   tamper(home.files.log, "DELETE FROM events WHERE position > 6");
   await home.run(async ({ store }) => {
-    // A snapshot may contain data from the lost events.
+    // The snapshot is gone, because it could contain data from the lost events.
     expect(await store.snapshots.load("stats")).toBeUndefined();
   }, true);
   const accepted = (await eventsOf(home)).at(-1);

@@ -203,7 +203,7 @@ describe("a run outside the sending window", () => {
       { data: { reason: "withdrawn", detail, frees_quota: true, retry: true } },
     ]);
     const [{ time } = { time: "" }] = await world.events("DirectMessageSent");
-    // A second after the opening, in case the service's clock is ahead of the log's.
+    // The wait ends a second after the opening, in case the service's clock is ahead of the log's.
     expect(time).toBe("2026-03-01T10:00:01.000Z");
   });
 

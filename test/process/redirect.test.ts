@@ -8,7 +8,7 @@ import { countCases } from "../harness/case-count.ts";
 const TARGETS = ["https://shop.example/offer?a=b", "https://shop.example/%0d%0aSet-Cookie:%20a=b"];
 const CODES = ["spring", "Summer-1"];
 
-/** Total number of requests, and how many are sent at once. */
+/** Total number of requests. The next constant is the number of requests that are sent at once. */
 const REQUESTS = countCases(10_000);
 const AT_ONCE = 50;
 
@@ -23,7 +23,8 @@ async function exchange(port: number, request: Uint8Array): Promise<string> {
   // The server may close the connection while the invalid request is still being sent. That is no fault.
   socket.on("error", () => {});
   socket.write(request);
-  // If the server considers the bytes an incomplete request, it waits.
+  // If the server takes the bytes for an incomplete request, it waits for more. So the test closes the connection after
+  // a while.
   socket.setTimeout(SILENCE_MS, () => socket.destroy());
   await new Promise((resolve) => socket.on("close", resolve));
   return answer;

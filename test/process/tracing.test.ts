@@ -97,7 +97,7 @@ test("a failing collector and its recovery are logged once each, and doctor --on
       return new Response(null, { status });
     },
   });
-  // The exporter appends the path of traces itself.
+  // This address is wrong: the exporter appends the path of traces itself.
   world.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = `${collector.url.origin}/v1/traces`;
   const service = await world.host();
   const exportTwice = async (): Promise<void> => {

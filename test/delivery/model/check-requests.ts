@@ -30,7 +30,7 @@ export interface OrderWatch {
   readonly wrap: (eventLog: EventLog) => EventLog;
   request(dispatch: Dispatch): void;
   readonly requests: readonly { readonly event: Recorded; readonly at: number }[];
-  /** Value of the counter when an event's dispatch ended, by the event's position. */
+  /** Position of an event -> number that the counter had when the event's dispatch ended. */
   readonly ended: ReadonlyMap<number, number>;
 }
 

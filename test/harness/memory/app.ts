@@ -84,7 +84,7 @@ export interface Given {
   readonly publicUrl?: string;
   /** Store in which instances claim names, so that no other instance can; default: a store that only this app uses. */
   readonly claims?: Claims;
-  /** Redirect of short links before or after their click is stored; default: off. */
+  /** Moment at which short links redirect: before or after their click is stored; default: they do not redirect. */
   readonly redirects?: "before" | "after";
   readonly env?: Readonly<Record<string, string>>;
   /** True to record reads of personal data; default: not recorded. */

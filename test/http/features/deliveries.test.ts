@@ -20,8 +20,8 @@ const gaveUp = (source: number, channel: ChannelName, more: object = {}): NewEve
   outcomeOf("DispatchAbandoned", { source, channel, lane: "clicks", detail: "gone", refused: true, ...more });
 
 /**
- * Opens an app with two dead letters of the chat channel, and one of the ads channel that may have arrived `agoMs` ago.
- * Returns the ids of the clicks that caused them.
+ * Opens an app with three dead letters: two of the chat channel, and one of the ads channel whose last attempt may have
+ * arrived `agoMs` ago. Returns the ids of the clicks that caused them.
  */
 async function openWithLetters(agoMs = HOUR_MS) {
   const harness = disposed(await openApp());
@@ -194,7 +194,10 @@ const filters = fc.record(
 type Given = typeof endings extends fc.Arbitrary<infer One> ? One : never;
 type Query = typeof filters extends fc.Arbitrary<infer One> ? One : never;
 
-/** True if a correct filter selects this dead letter. Every dead letter here is newer than the year 2000. */
+/**
+ * True if the query's filters must select this dead letter. A filter for the time until 2000 selects none, because
+ * every dead letter is newer.
+ */
 function isMeant({ domain, short_code, channel, failure, refused }: Given, query: Query): boolean {
   const { error, link } = query;
   const status = "status" in failure ? String(failure.status) : "";

@@ -254,7 +254,8 @@ test("GET /social/recipients lists each past moment as a fold of the log does, p
   const renamed = { ...ANN, username: "ann_now" };
   const hold = { recipient: renamed, message_id: "m1", received_at: "2026-03-02T09:00:00.000Z" };
   await world.append("outreach", { type: "RecipientHeld", data: hold });
-  // The entry of the handle merges with that of the id.
+  // The last of these events shows that the id 77 has the handle `cy`. So the recipient's entry by handle merges with
+  // the one by id.
   await world.append("outreach", added("ann_builds"), addedOf({ id: "77" }), addedOf({ id: "77", username: "cy" }));
   const { position } = await world.store.head();
   const { projector } = world;

@@ -40,7 +40,7 @@ export async function openConnection(url: string, from = "127.0.0.1"): Promise<C
     changed = Promise.withResolvers();
   };
   socket.on("connect", change).on("close", change);
-  // A reset also closes the connection.
+  // A connection that is reset also closes, so its error needs no handling here.
   socket.on("error", () => {});
   socket.on("data", (bytes) => {
     reader.take(Buffer.from(bytes));

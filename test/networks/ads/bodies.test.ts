@@ -205,7 +205,7 @@ async function postedConversion(network: (typeof NETWORKS)[number], given: Parti
   return bodies[0]!;
 }
 
-/** Returns what the network's documents say against the only event of a request. */
+/** Returns in what the only event of a request contradicts the network's documents. */
 function faultsIn(body: string, member: "events" | "data", schema: TSchema): readonly string[] {
   const events: unknown = JSON.parse(body)[member];
   return [...Value.Errors(Type.Tuple([schema]), events)].map(({ path, message }) => `${path}: ${message}`);

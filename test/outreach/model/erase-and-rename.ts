@@ -40,7 +40,8 @@ export async function rename(house: House, { who, list }: { who: number; list: b
   const { people, network, append } = house;
   const id = personId(who % people.length);
   const user = network.people.get(id);
-  // If the log knows a person only by a handle, a change of handle would lose them.
+  // If the log knows a person only by a handle, it would lose track of the person after a change of the handle. So such
+  // people keep theirs.
   if (user === undefined || people[who % people.length] === "by_handle") return;
   const known = await knownHolder(house, user.username);
   if (known !== undefined && known.id !== id) return;

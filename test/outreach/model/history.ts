@@ -62,7 +62,7 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   await ledger.check();
   house.killAll();
   house.setClocksRight();
-  // If the log's clock was ahead, its newest event lies in the future.
+  // Waits until the time of the log's newest event, which lies in the future if the log's clock was ahead.
   await clockwork.pass(Math.max(0, Date.parse((await house.store.head()).time ?? "") - house.clock()));
   await passGap(house);
   await authorize(house);
@@ -129,7 +129,8 @@ function checkAttempt(books: Books, attempt: Attempt, house: House): void {
   const takenBy = attempt.asks.filter(({ took }) => took?.accepted !== undefined);
   const about = JSON.stringify(attempt);
   if (attempt.state === "open") throw new Violation(`an attempt without an outcome ${about}`);
-  // In the end the first account is linked again, and it does not look for messages of another account.
+  // In the end the first account is linked again. A lookup finds only messages of this account, and none that the
+  // second account sent.
   const isShown =
     attempt.accountId === OWN.id && clockwork.now() - witness.appendedAt(attempt.position) < LOOKED_FOR_MS;
   if (attempt.state === "in_doubt") {

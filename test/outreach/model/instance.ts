@@ -191,8 +191,8 @@ function pickRules({ dailyLimit, window, stopAfterFailures }: House["setting"]) 
 const ALIKE = { url: "http://model", version: "1", started_at: "", configuration: "", settings: {} };
 
 /**
- * Error for a log that lost events which a process has read. It never occurs here, because logs are only lost as a
- * whole.
+ * Error for a process whose log lost events that the process has read. It never occurs in these histories, because a
+ * log is only lost as a whole.
  */
 const NOT_LOST = new Error("the log lost what was read of it");
 

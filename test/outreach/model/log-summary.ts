@@ -113,14 +113,14 @@ export interface Books {
         readonly at: number;
         /** The recipients that the run's caller selected. `recipients`: how many the caller named. */
         readonly selection: RunSelection & { readonly recipients?: number };
-        /** Ids of the people that callers requested, and of those among them who have no outcome yet. */
+        /** Ids of the people that callers requested. `waiting` has the ids of those who have no outcome yet. */
         readonly requested: Set<string>;
         readonly waiting: Set<string>;
       }
     | undefined;
   /** Number of times that a run waited for the sending window to open. */
   waits: number;
-  /** Number of recipients that callers requested, and of those that the run did not reach. */
+  /** Number of recipients that callers requested (`made`), and of those that the run did not reach (`notReached`). */
   readonly requests: { made: number; notReached: number };
   /** Number of messages given up in the last check before the request, because the sending window had closed. */
   late: number;

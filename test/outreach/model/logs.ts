@@ -170,8 +170,8 @@ function copyLog(from: string, to: string): void {
 }
 
 /**
- * Fills a key store from a copy of it, as a restore does: the store with more changes wins, and deleted keys stay
- * deleted.
+ * Fills a key store from a copy of it, as a restore does: the version with more changes stays, without the keys that
+ * were deleted in either.
  */
 async function copyKeys(from: string, to: string): Promise<void> {
   await using source = await sqliteSecrets(from).open();

@@ -105,7 +105,8 @@ export const beside: fc.Arbitrary<Beside> = fc.record({
  */
 export async function restoreBeside(house: House, { steps, isPaused, by }: Beside, ledger: Ledger): Promise<void> {
   const { clockwork, besides } = house;
-  // A log in a file cannot be replaced in place: the operator moves it away, and its owner ends.
+  // A log in a file cannot be replaced in place: the operator moves it away, and its owner ends. So there is nothing to
+  // check.
   if (house.setting.isOwned) return;
   await house.backUp();
   trigger(await awake(house), false);

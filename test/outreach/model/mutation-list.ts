@@ -40,7 +40,7 @@ const TAKE_PLACE = "      state.days.set(day, usedOn(state, day) + 1);\n";
 const CAMPAIGN_RULES = "src/outreach/campaigns/rules.ts";
 const DECIDED = "src/outreach/decide.ts";
 
-/** Each rule of campaigns, removed once. */
+/** Mutations that remove one rule of campaigns each. */
 const OF_CAMPAIGNS: readonly Mutation[] = [
   one("a campaign writes to a recipient again", CAMPAIGN_RULES, 'if (status === "open") return undefined;', "return;"),
   one("campaigns keep no gap", DECIDED, "refuseTooSoon(state, contact, rules)", "undefined"),

@@ -10,7 +10,7 @@ import type { Clockwork, Owner } from "./step-scheduler.ts";
  */
 export interface Fate {
   readonly what: "die" | "pause";
-  /** Calls to let pass before the fault; 0 hits the next one. */
+  /** Number of calls to let pass before the fault; 0 if the fault hits the next call. */
   readonly calls: number;
   readonly when: "before" | "behind";
 }

@@ -31,9 +31,12 @@ export interface Counts {
   /** Instances that ended because another log had replaced theirs. */
   readonly ended: number;
   readonly forgotten: number;
-  /** Number of people, over all simulated histories, whose page to opt out answered. */
-  readonly optedOut: number;
   /** Number of people, over all simulated histories, whose opt-out page confirmed their opt-out. */
+  readonly optedOut: number;
+  /**
+   * Number of messages that runs asked the network to send to other people, after an opt-out page had confirmed an
+   * opt-out in the same history.
+   */
   readonly askedAfterOptOut: number;
   /** Number of runs, over all simulated histories, that an operator asked to stop. */
   readonly stopped: number;

@@ -61,7 +61,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   archive: ["archive --before 2", "archive --before 2 --json"],
   "upgrade-check": ["upgrade-check"],
   restore: ["restore DIRECTORY/backup --rehearse"],
-  // Refused while a service is running.
+  // This command is refused while a service is running.
   restored: ["restored", "restored --json"],
   "clock-corrected": ["clock-corrected", "clock-corrected --json"],
   migrate: ["migrate DIRECTORY/elsewhere.env"],
