@@ -34,7 +34,7 @@ export function findTextFault(
 
 /** Returns warnings about a campaign's text, which an operator may have written so on purpose. */
 export function listTextWarnings(
-  { contacts: { people, fields } }: CampaignStates,
+  { contacts }: CampaignStates,
   { links, outreach }: CampaignConfig,
   campaign: CampaignDefinition,
   typedTopic?: string,
@@ -43,7 +43,7 @@ export function listTextWarnings(
   const optOut = warnOfNoOptOut({ template, stopWords: outreach.stopWords });
   return [
     ...warnOfSlips(campaign.text),
-    ...warnOfMissingFields(template, { people, fields }),
+    ...warnOfMissingFields(template, contacts),
     ...(optOut === undefined ? [] : [optOut]),
     ...(typedTopic === undefined || [campaign.topic ?? "", ""].includes(typedTopic.trim())
       ? []
@@ -52,7 +52,7 @@ export function listTextWarnings(
 }
 
 /** Returns a warning if the message needs fields that no imported recipient has, such as a misspelt one. */
-export function warnOfMissingFields(template: Template, { people, fields }: Pick<Contacts, "people" | "fields">) {
+export function warnOfMissingFields(template: Template, { people, fields }: Contacts) {
   const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
   if (missing.length === 0) return [];
   return [`no imported recipient has ${missing.join(", ")}; import it or give a fallback {{field|text}}`];

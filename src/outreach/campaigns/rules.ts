@@ -134,7 +134,7 @@ export function refuseWithoutConsent(contact: Contact | undefined, rules: Campai
  */
 export function describeOtherConsents(
   contact: Contact | undefined,
-  { campaign = DEFAULT_CAMPAIGN, topic }: Pick<CampaignRules, "campaign" | "topic">,
+  { campaign = DEFAULT_CAMPAIGN, topic }: CampaignRules,
 ): string | undefined {
   const given = Object.entries(contact?.consents_for ?? {}).filter(([, { basis }]) => basis !== "none");
   const names = given.map(([name]) => name);
