@@ -4,8 +4,8 @@ import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /**
- * OAuth scopes that the service asks for: to send and read DMs, read users and followers, and get a refresh token.
- * https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
+ * OAuth scopes that the service asks for: to send and read DMs, to read posts, users, followers and lists, and to get a
+ * refresh token. https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
  */
 export const SCOPES = [
   "dm.write",
@@ -90,7 +90,7 @@ export function createOAuth(options: OAuthOptions) {
   const authenticate = createClientAuth(options);
   const request = (ends: Ends) => ({
     [oauth.customFetch]: throughSafeFetch(options, ends),
-    // The configuration allows plain HTTP for loopback only.
+    // The configuration accepts plain http only for this machine and for hosts in PLAIN_HTTP_HOSTS.
     [oauth.allowInsecureRequests]: true,
   });
 
@@ -292,8 +292,8 @@ function parseErrorBody(text: string): ErrorBody {
 }
 
 /**
- * Returns the network's OAuth error code if it looks like one, else `unknown_error`: an attacker may have put any text
- * there.
+ * Returns the network's OAuth error code if it looks like one, else `unknown_error`, because an attacker may have put
+ * any text there.
  */
 function toErrorCode(error: string): string {
   return /^[\w.-]{1,64}$/.test(error) ? error : "unknown_error";

@@ -174,7 +174,7 @@ export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
   }
 }
 
-/** Returns the setting whose name differs from this one by a typo, if any. */
+/** Returns the known name, such as that of a setting, that differs from this one by a typo, if any. */
 export function findClosest(name: string, known: readonly string[]): string | undefined {
   return known.find((one) => {
     if (one.length < NAME_CHARS_MIN || Math.abs(name.length - one.length) > EDITS_MAX) return false;

@@ -60,8 +60,8 @@ export function createApp(deps: HttpContext) {
     call.links = links;
     call.metadata = { caller, request_id: headers["x-request-id"], traceparent: headers.traceparent };
     const { body, isSlow, parameters } = endpoint;
-    // Elysia's own hook for parsers is not used: Elysia reads `request.body` before it, which turns each body into a
-    // stream.
+    // Elysia's own hook for parsers is not used, because before calling it Elysia reads `request.body`, which turns
+    // each body into a stream.
     if (body !== undefined) context.body = await load.whileComing(body.read(request));
     if (isSlow === true) server?.timeout(arrived, 0);
     if (parameters !== undefined && !isText(context.path)) throw problems.notFound();

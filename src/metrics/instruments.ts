@@ -8,7 +8,7 @@ type About<Label extends string> = readonly [name: string, help: string, labelNa
 
 /**
  * Registers metrics that are read at each scrape, and cost nothing otherwise. A metric that cannot be read, for example
- * because the log is unreachable, is left out of the scrape.
+ * because the log is unreachable, has the value NaN.
  */
 export function lookUp(
   registry: Registry,

@@ -24,8 +24,8 @@ export interface LogSources {
 }
 
 /**
- * Registers metrics of the log: its position, the lag of the projections, open event streams, its reachability and its
- * clock skew.
+ * Registers metrics of the log: its position, reachability and clock skew, its open event streams, and how far
+ * projections and witness lag behind.
  */
 export function observeLog(registry: Registry, sources: LogSources): void {
   const { store, projector, load, awaySince, skewMs, clock, cosigned } = sources;

@@ -67,7 +67,10 @@ interface OutreachSources {
 /** Value of the label `reason` for a run that ended because its process died. */
 const ABANDONED = "abandoned";
 
-/** Registers metrics of the X account, the day's quota and the run, read from the log. */
+/**
+ * Registers metrics of the X account, the day's quota, the run in progress, campaigns, and the runs that ended while
+ * this process ran.
+ */
 function observeOutreach(registry: Registry, { projector, quota }: OutreachSources): void {
   const run = () => projector.state("run");
   const account = () => projector.state("account");

@@ -31,7 +31,7 @@ const CHECK_TIMEOUT_MS = 10_000;
 
 /**
  * Examines configuration, log, keys and vault, and whether a crash would write a core dump. `isOnline` also asks each
- * network and the witness, without posting anything.
+ * network, the trace collector and the witness, without sending a message.
  */
 export async function examineInstallation(
   config: Config,

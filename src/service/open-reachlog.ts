@@ -97,7 +97,7 @@ export async function openReachlog(config: Config, overrides: ReachlogOverrides 
   // checkpoint.
   const member = opening.use((await joining?.join(log)) ?? VISITOR);
 
-  // `saves` returns true on the one instance that saves snapshots; all others only fold states.
+  // `saves` returns true on the one instance that saves snapshots while it follows the log.
   const { saves } = member;
   const folding = { erase: createEraseHandler(keyring), saves, lateAfter, pastEvery, ...(joining && { logger }) };
   const projector = opening.use(await startProjector(overrides.follow?.(encryptedLog) ?? encryptedLog, folding));

@@ -129,8 +129,8 @@ export function linksOptOut({ parts }: Variant): boolean {
 }
 
 /**
- * Returns a rendered message without the address of the page to opt out, because clicks are counted only on the other
- * links.
+ * Removes the address of the page to opt out from a message that was rendered without a recipient's code. Clicks are
+ * counted only on the other links.
  */
 export function withoutOptOut({ optOutBase }: Template, text: string): string {
   return optOutBase === undefined ? text : text.replaceAll(`${optOutBase}/${OPT_OUT_PLACEHOLDER}`, " ");
@@ -171,7 +171,7 @@ function fill(
 
 /**
  * Chooses a recipient's variant by the first 32 bits of SHA-256 over the key's UTF-8, modulo the number of variants.
- * This must never change: recipients would get another variant than the one the log says they got.
+ * This must never change, because recipients would get another variant than the one in the log.
  */
 export function chooseVariant(template: Template, key: string): Variant {
   if (template.variants.length === 1) return template.variants[0]!;

@@ -116,7 +116,8 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
         await page.setViewportSize({ width, height: 800 });
         expect([path, width, await overhangOf(page), await faultsAtEnd(page)]).toEqual([path, width, 0, []]);
         if (width === 360) expect([path, width, ...(await violationsInSchemes(page))]).toEqual([path, width]);
-        // A wide page has the same elements in another layout, which one of its kind shows.
+        // A wide page has the same elements in another layout. An ordinary test run checks one wide page for all of
+        // them.
         if (width === 1_280 && (isWhole || path === "/people"))
           expect([path, width, ...(await violationsInState(page))]).toEqual([path, width]);
       }

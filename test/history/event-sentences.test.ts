@@ -729,7 +729,7 @@ test("the sentence for any event is one line without terminal control characters
     }),
     { numRuns: countCases(2_000) },
   );
-  // Control: some events contained such characters.
+  // Proves that the check was needed: some events contained control characters.
   expect(hostile).toBeGreaterThan(10);
 });
 

@@ -29,7 +29,7 @@ interface RunOptions {
   readonly csv?: true | undefined;
   /** True if the command must not ask the operator to confirm. */
   readonly yes?: true | undefined;
-  /** Path of the file that the operation writes about its act. */
+  /** Path of the file in which the command describes what the operation did. */
   readonly file?: string | undefined;
 }
 
@@ -173,8 +173,8 @@ async function openWriter(terminal: Terminal) {
     store: context.encryptedLog as LogStore,
     account,
     delivery: createDelivery(context, channels),
-    // This signal never aborts: an interrupted command ends at once, and the next process that opens the log finishes
-    // what it began.
+    // This signal never aborts, because an interrupted command ends at once, and the next process that opens the log
+    // finishes what it began.
     stopping: new AbortController().signal,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
@@ -224,7 +224,10 @@ async function writeRows(
   }
 }
 
-/** Writes the file about an act that was performed. If writing fails, the act still stands. Returns the exit code. */
+/**
+ * Writes the file that describes what the operation did. If writing fails, the operation still counts as done. Returns
+ * the exit code.
+ */
 async function writeFile(
   terminal: Terminal,
   { file: described }: AnyOperation,

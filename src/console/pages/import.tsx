@@ -13,7 +13,7 @@ import { A } from "../parts/link.tsx";
 /** Maximum number of rows listed for each kind of fault. The first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
 
-/** Cells of an imported file whose value was changed when they were read. */
+/** Cells of an imported file that were changed when they were read, or that look wrong. */
 interface NotedCells {
   readonly noted_cells: number;
   /** Sentences about the cells, one for each kind. */

@@ -34,7 +34,7 @@ export function createAdmission(context: AdmissionContext) {
   let goodHost: string | undefined;
   return {
     /**
-     * Refuses a request whose `Host` is not one of this service's. `endpoint` is undefined if no endpoint has the
+     * Refuses a request whose `Host` header does not name this service. `endpoint` is undefined if no endpoint has the
      * request's path.
      */
     checkHost(endpoint: Endpoint | undefined, { headers }: Request): void {
@@ -80,8 +80,8 @@ function anonymous(context: AdmissionContext, arrival: Arrival): Caller {
 }
 
 /**
- * Admits a browser that signed in to the console; its request has the scopes and the name of its token. Throws 401
- * without a session, and 403 if the token lacks the scope or the request does not come from a page of ours.
+ * Admits a form of a browser that signed in to the console. The request gets the scopes and name of the token of its
+ * session. Throws 401 without a session, and 403 if the token lacks the scope or the browser may not send forms.
  */
 function admitForm({ authentication, sessions }: AdmissionContext, { endpoint, request }: Arrival): Caller {
   if (!sessions.admits(request)) throw problems.unauthorized();
@@ -92,8 +92,8 @@ function admitForm({ authentication, sessions }: AdmissionContext, { endpoint, r
 }
 
 /**
- * True if only the service's own pages may send this request: a POST, or a read in a browser session that is not a page
- * opened in a tab. A page of another site could not read the answer, but could start one export after another.
+ * True if no page of another site may send this request: a POST, or a read in a browser session that is not a page
+ * opened in a tab. Such a page could not read the answer, but could start one export after another.
  */
 function isBehindAPage({ protection, anyOrigin }: Endpoint, { method, headers }: Request): boolean {
   if (anyOrigin === true) return false;

@@ -63,8 +63,8 @@ function filtersIn({ request, endpoint }: RequestContext): string[] | undefined 
 }
 
 /**
- * Time in ms within which a caller's reads of one recipient's data count as one read, because an open page of the
- * console reloads whenever the log grows.
+ * Time in ms within which a caller's repeats of a request count as one read, because an open page of the console
+ * reloads whenever the log grows.
  */
 export const SAME_READ_MS = 15 * 60_000;
 
@@ -81,8 +81,8 @@ const RECORDED_EACH_TIME: readonly ReadResource[] = ["export", "suppressions", "
 const REMEMBERED_MAX = 10_000;
 
 /**
- * Records reads of personal data at one instance; resolves once a read is on disk. Repeats by one caller about one
- * recipient count once per {@link SAME_READ_MS}, except {@link RECORDED_EACH_TIME}. Throws what `append` throws.
+ * Records reads of personal data at one instance; resolves once a read is on disk. A request that a caller repeats
+ * counts once per {@link SAME_READ_MS}, except for {@link RECORDED_EACH_TIME}. Throws what `append` throws.
  */
 function createReadAudit(append: Append, clock: Clock) {
   let interval = -1;

@@ -18,8 +18,8 @@ import { choiceIn } from "../server/query.ts";
 import { closedObject, count, named, text } from "../../platform/common-schemas.ts";
 
 /**
- * Number of rows of an uploaded list that one append writes. It delays other requests for a few milliseconds, including
- * the time for keys and folding.
+ * Number of rows of an uploaded list that one append writes. Such an append delays other requests for a few
+ * milliseconds, including the time for keys and folding.
  */
 const SENT_CHUNK_ROWS = 64;
 
@@ -55,7 +55,9 @@ export const refusedMembers = {
   }),
 };
 
-/** Schema of an import report's members about notes: cells whose value was changed when they were read. */
+/**
+ * Schema of an import report's members about notes: cells that were changed when they were read, or that look wrong.
+ */
 export const notedMembers = {
   noted_cells: count,
   notes: Type.Array(cellNote, {

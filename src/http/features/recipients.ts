@@ -104,7 +104,10 @@ const IMPORT_FORM: Form = {
   page: (report: Static<typeof importReport>) => importReportPage(describeNotes(report)),
 };
 
-/** Maximum number of held recipients in one answer, which is more than an operator decides on in a day. */
+/**
+ * Maximum number of held recipients (those whose reply waits for a decision) in one answer. It is more than an operator
+ * decides on in a day.
+ */
 const HELD_SHOWN_MAX = 1_000;
 
 const heldRecipients = Type.Object({

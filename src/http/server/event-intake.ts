@@ -45,7 +45,9 @@ export function createEventIntake(
    */
   const refusedTypes = new Set<string>();
   let isSaid = false;
-  /** True if the last append found the disk full. Small appends may be accepted while large ones are refused. */
+  /**
+   * True from when an append found the disk full until a large write succeeds. Small appends may be accepted meanwhile.
+   */
   let isFull = false;
   let isProbing = false;
 
@@ -56,7 +58,7 @@ export function createEventIntake(
     isFull = false;
   };
   /**
-   * Tests if the log accepts a write as large as any request; if so, requests are accepted again. Throws any fault
+   * Tests if the log accepts a write as large as any request. If so, the log counts as writable again. Throws any fault
    * other than a full disk.
    */
   const probe = async (): Promise<void> => {

@@ -74,7 +74,7 @@ type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
  * API path took forms too, a form sent there without a session would get 401 instead of 415.
  */
 export function addForms(app: AnyElysia, context: FormContext): void {
-  // Routes are added to this list during the loop. They are forms, and declare none themselves.
+  // The loop itself adds routes to this list. They are forms, and declare no forms themselves, so the loop ends.
   for (const route of app.routes) {
     const { form = [] } = route.hooks.detail as Declaration;
     for (const one of [form].flat()) addForm(app, context, one, route);
@@ -204,8 +204,8 @@ function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }:
     description:
       form.description ?? "Does the same as the API's operation, and redirects back to the page with a notice.",
     problems: ["unauthorized", "foreignSite"],
-    // Only a form that answers with a page shows personal data: a notice contains none that the form did not contain
-    // already.
+    // Only a form that answers with a page shows personal data. A form that answers with a notice shows none that the
+    // form did not contain already.
     ...omitUndefined({ isSlow, personalRead: "page" in form ? personalRead : undefined }),
   });
 }

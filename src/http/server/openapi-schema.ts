@@ -51,8 +51,8 @@ const OF_FORMAT: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a value that fits a schema: its example, or the only value that it allows. Undefined if there is neither, as
- * for a text without an example.
+ * Returns a value that fits a schema: its example or, without one, a value made by its type. Undefined if none can be
+ * made, as for a text without an example.
  */
 export function createExample(schema: Schema): unknown {
   const given = schema.examples?.[0] ?? schema.const ?? schema.enum?.[0];

@@ -81,8 +81,8 @@ export function forPrograms(endpoints: readonly Endpoint[]): readonly Endpoint[]
 }
 
 /**
- * Describes the endpoints in OpenAPI 3.1. `guards`: true for an endpoint that requires a token in this deployment.
- * `cookie`: name of the session cookie.
+ * Describes the endpoints in OpenAPI 3.1. `guards` says which endpoints require a token in this deployment. `cookie`:
+ * name of the session cookie.
  */
 export function createDocument(
   endpoints: readonly Endpoint[],

@@ -239,7 +239,7 @@ test.each(PRICES)(
       event_id: "order-1001",
       event_time: Math.floor(at / 1_000),
     });
-    // The text is compared, because parsing would hide a digit that a binary fraction does not hold.
+    // Compares the text of the request. Parsing would hide a digit that a binary fraction cannot represent.
     expect(snap).toContain(`"custom_data":{"value":${value},"currency":"${code}"}`);
   },
 );
