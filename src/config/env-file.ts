@@ -97,8 +97,8 @@ function readValue(
 }
 
 /**
- * True if the setting holds the message template. A `#` after a space in its unquoted value is refused: if it were read
- * as a comment, recipients would get a text that is cut off.
+ * True if the setting holds the message template. A `#` after a space in its unquoted value is refused, because
+ * recipients would get a text that is cut off if the `#` began a comment.
  */
 function isMessage(name: string): boolean {
   return name === "MESSAGE_TEMPLATE";

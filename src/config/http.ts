@@ -26,7 +26,8 @@ export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) 
   const path = values.API_TOKENS_FILE;
   const authPolicy: Policy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
   const publicUrl = readPublicUrl(values, report);
-  // Looks at the raw settings: if a token is set but faulty, only its fault is reported, and not a missing token too.
+  // Looks at the raw settings, so that if a token is set but faulty, only its fault is reported, and not a missing
+  // token too.
   const hasToken = readSetting(env, "API_TOKENS") !== undefined || readSetting(env, "API_TOKENS_FILE") !== undefined;
   const lines = path === undefined ? undefined : readNamedFile(from, "API_TOKENS_FILE", path, WANTED_TOKENS_FILE);
   const tokens = lines === undefined ? fixed : [...fixed, ...readTokenLines(lines, fixed, report)];

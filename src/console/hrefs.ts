@@ -40,8 +40,8 @@ export function runHref(runId: string): `/${string}` {
 }
 
 /**
- * Parameters of the present page that a link does not keep: the page adds the moment to all links, and a confirmation
- * is shown only once.
+ * Parameters of the present page that a link does not keep, because the page adds the moment to all links, and shows a
+ * confirmation only once.
  */
 const ADDED = ["as_of", "confirm"];
 

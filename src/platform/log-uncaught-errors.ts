@@ -1,8 +1,8 @@
 import { createLogger, errorFields } from "./logger.ts";
 
 /**
- * Logs each uncaught error as one line, and lets the process continue: a failed request or timer is no reason to drop
- * all others, and the log's transactions keep the data consistent. Returns the function that logs.
+ * Logs each uncaught error as one line, and lets the process continue, because a failed request or timer is no reason
+ * to drop all others. The log's transactions keep the data consistent. Returns the function that logs.
  */
 export function handleUncaughtErrors(write: (line: string) => void) {
   const logger = createLogger("error", write, Date.now);

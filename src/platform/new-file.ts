@@ -18,8 +18,7 @@ import { ServiceError } from "./service-error.ts";
 import { systemCode, withPath } from "./system-fault.ts";
 
 /**
- * File mode for files that commands write. Only their owner may read them, because they hold personal data, or prove
- * something.
+ * File mode for files that commands write. Only their owner may read them, because they hold personal data or proofs.
  */
 const OWNER_ONLY = 0o600;
 

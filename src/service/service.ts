@@ -106,8 +106,8 @@ export async function serve(context: ServingContext) {
     stack.use(await onceFolded(context, RUN_STATES, recover));
     stack.use(await startSignals(context, account, social?.stream));
   }
-  // A stop begins here: no further clicks are dispatched, so that requests to channels complete while the run and the
-  // HTTP requests end, and not after them.
+  // A stop begins with this. No further clicks are dispatched, so that requests to channels complete while the run and
+  // the HTTP requests end, and not after them.
   stack.defer(() => dispatchers.begun?.holdClicks());
   const { publicUrl: url } = config.http;
   logger.info("listening", { url, position: projector.position });

@@ -171,7 +171,7 @@ function fill(
 
 /**
  * Chooses a recipient's variant by the first 32 bits of SHA-256 over the key's UTF-8, modulo the number of variants.
- * This must never change: recipients would get another variant than the one the log says they got.
+ * This must never change, because recipients would get another variant than the one in the log.
  */
 export function chooseVariant(template: Template, key: string): Variant {
   if (template.variants.length === 1) return template.variants[0]!;

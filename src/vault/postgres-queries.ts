@@ -55,7 +55,7 @@ export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
   };
 }
 
-/** Subquery that passes many rows as one parameter, $2: a query for each row would cost ten times as much. */
+/** Subquery that passes many rows as one parameter, $2, because a query for each row would cost ten times as much. */
 const GIVEN = `(SELECT name, key, decode(ciphertext, 'base64') AS ciphertext
   FROM json_to_recordset($2::text::json) AS given (name text, key text, ciphertext text)) AS given`;
 

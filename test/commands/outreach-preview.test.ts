@@ -167,6 +167,21 @@ test("mistakes in the message cause a warning, and invisible characters are made
   expect(out).toContain('line 1: "{name}" is sent as it stands; a placeholder is {{name}}\n');
 });
 
+test("a misspelt placeholder is noted, and another consent of a recipient without one is named", async () => {
+  const consent = { basis: "opt_in", consent_at: "2025-01-01", consent_source: "form" } as const;
+  await using world = await worldWith([
+    added(ANN, { company: "Acme" }),
+    { type: "ConsentRecorded", data: { recipient: ANN, ...consent, consent_for: "newsletter" } },
+    { type: "CampaignCreated", data: { name: "events", text: "Hi {{ctiy}}, reply STOP", audience: {} } },
+  ]);
+  const { out } = await world.run(outreach, "preview", "--campaign", "events");
+  expect(out).toContain("no imported recipient has ctiy; import it or give a fallback {{field|text}}");
+  const named = await world.run(outreach, "preview", "ann", "--campaign", "events", "--json");
+  const { requested } = JSON.parse(named.out) as { requested: { reason: string; detail: string } };
+  expect(requested.reason).toBe("no_consent");
+  expect(requested.detail).toEndWith('; consented to "newsletter", this campaign is "events"');
+});
+
 test("a preview of a campaign warns of its own text, not of the message in the settings", async () => {
   await using world = await worldWith([added(ANN)]);
   Object.assign(world.env, { MESSAGE_TEMPLATE: "Hi, reply STOP" });

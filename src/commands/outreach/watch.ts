@@ -50,8 +50,8 @@ run. If interrupted, it exits 130 and the run continues.`,
     });
 
 /**
- * Event types that the command shows while it watches a run. `RecipientAdded` is left out: an import adds recipients by
- * the thousand, and is not part of the run.
+ * Event types that the command shows while it watches a run. `RecipientAdded` is left out, because an import adds
+ * recipients by the thousand, and is not part of the run.
  */
 const WATCHED = runProjection.types.filter((type) => type !== "RecipientAdded");
 

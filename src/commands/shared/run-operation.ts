@@ -173,8 +173,8 @@ async function openWriter(terminal: Terminal) {
     store: context.encryptedLog as LogStore,
     account,
     delivery: createDelivery(context, channels),
-    // This signal never aborts: an interrupted command ends at once, and the next process that opens the log finishes
-    // what it began.
+    // This signal never aborts, because an interrupted command ends at once, and the next process that opens the log
+    // finishes what it began.
     stopping: new AbortController().signal,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

@@ -3,6 +3,7 @@ import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { basis, notReachedReason, recipientSource, runEnd, skipReason, usage } from "../../../events/outreach.ts";
 import { DAILY_LIMIT_MAX } from "../../config/schema.ts";
 import type { RunReport } from "../../outreach/execute-run.ts";
+import { warnOfMissingFields } from "../../outreach/campaigns/change-campaign.ts";
 import { RECIPIENTS_MAX } from "../../outreach/requested/requests.ts";
 import { findTransientEnd } from "../../outreach/run-end.ts";
 import { rulesForCampaign, toOutreachRules } from "../../outreach/run-rules.ts";
@@ -343,6 +344,7 @@ function shown(
   const campaigns = context.projector.state("campaigns");
   const { template } = rulesForCampaign(toOutreachRules(context), campaigns, selection.campaign);
   const warning = warnOfNoOptOut({ template, stopWords: context.config.outreach.stopWords });
-  const notes = warning === undefined ? {} : { notes: [warning] };
-  return { ...ended, estimate, variants, would_send, would_skip, ...notes };
+  const missing = warnOfMissingFields(template, context.projector.state("contacts"));
+  const notes = [...missing, ...(warning === undefined ? [] : [warning])];
+  return { ...ended, estimate, variants, would_send, would_skip, ...(notes.length === 0 ? {} : { notes }) };
 }

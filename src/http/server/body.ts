@@ -104,8 +104,8 @@ export function readBytes<T>(
 }
 
 /**
- * Converts the fault of an incomplete body to the problem 400: the caller disconnected, which is no fault of the
- * service.
+ * Converts the fault of an incomplete body to the problem 400, because the caller disconnected, which is no fault of
+ * the service.
  */
 function refuseUnread(fault: unknown): never {
   throw fault instanceof Problem ? fault : problems.malformed("The body is incomplete.");
@@ -197,7 +197,7 @@ function hasLevels(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((inner) => hasLevels(inner, levels - 1));
 }
 
-/** Counts the members that valid JSON text declares: each has one colon outside of strings. */
+/** Counts the members that valid JSON text declares. Each has one colon outside of strings. */
 function membersWritten(text: string): number {
   let members = 0;
   for (let at = 0; at < text.length; at++) {

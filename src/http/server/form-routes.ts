@@ -204,8 +204,8 @@ function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }:
     description:
       form.description ?? "Does the same as the API's operation, and redirects back to the page with a notice.",
     problems: ["unauthorized", "foreignSite"],
-    // Only a form that answers with a page shows personal data: a notice contains none that the form did not contain
-    // already.
+    // Only a form that answers with a page shows personal data. A form that answers with a notice shows none that the
+    // form did not contain already.
     ...omitUndefined({ isSlow, personalRead: "page" in form ? personalRead : undefined }),
   });
 }

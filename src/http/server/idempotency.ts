@@ -17,8 +17,8 @@ const KEY = new RegExp(
 );
 
 /**
- * Problems that are stored as the answer to an idempotency key: the network was asked, so a repeat must not ask it
- * again. After any other problem, a repeat is executed again.
+ * Problems that are stored as the answer to an idempotency key, because the network was asked, and a repeat must not
+ * ask it again. After any other problem, a repeat is executed again.
  */
 const FINAL_PROBLEMS: ReadonlySet<string> = new Set(["delivery-refused", "delivery-in-doubt"]);
 

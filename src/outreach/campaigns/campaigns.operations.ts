@@ -4,7 +4,7 @@ import type { CampaignDefinition } from "../../../events/campaign.ts";
 import { describeAudience } from "../../history/sentences/campaign.ts";
 import { handle, type AppendDecision } from "../../log/decide-and-append.ts";
 import { STREAMS } from "../../log/event-log.ts";
-import { count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
+import { CAMPAIGN_NAME, count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { operation, refusal, refuse, type GivenRefusal, type OperationCaller } from "../../platform/operation.ts";
 import type { Reachlog } from "../../privacy/reachlog.ts";
@@ -31,7 +31,7 @@ import { countAudience, type AudienceCount } from "./count-audience.ts";
 const TEXT_CHARS_MAX = 26 * (MESSAGE_CHARS_MAX + 5);
 
 const campaignName = (description: string) =>
-  Type.String({ title: "name", pattern: "^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$", description, examples: ["spring"] });
+  Type.String({ title: "name", pattern: CAMPAIGN_NAME, description, examples: ["spring"] });
 
 const NAME = campaignName("1 to 40 lower-case letters, digits and hyphens");
 
@@ -214,7 +214,7 @@ function plainWords(reason: string): string {
 const saved = {
   campaign: campaignJson,
   notes: Type.Array(text('line 1: "[name]" is sent as it stands; a placeholder is {{name}}'), {
-    description: "What in the text may be a slip, and if it offers no way to opt out.",
+    description: "What may be a slip, and if the text offers no way to opt out.",
   }),
 };
 
@@ -238,9 +238,9 @@ export const createCampaign = operation({
     campaign_exists: refusal("conflict", "The name {name} is taken, also once its campaign has ended. Choose another."),
   },
   run: (context: Reachlog, { name, text: message, gap_days, topic, ...given }, caller) =>
-    save(context, caller, name, ({ campaigns }) => {
+    save(context, caller, { name, topic }, ({ campaigns }) => {
       if (name === DEFAULT_CAMPAIGN || campaigns.named.has(name)) return refuse("campaign_exists", { name });
-      const own = readGapAndTopic({ gap_days, topic }, {});
+      const own = readGapAndTopic(campaigns, { gap_days, topic }, { name });
       const definition = { name, text: message, audience: readAudience(given) ?? {}, ...own };
       return { type: "CampaignCreated", data: definition };
     }),
@@ -288,13 +288,13 @@ export const changeCampaign = operation({
     unusable_campaign: unusable,
   },
   run: (context: Reachlog, { name, text: message, all, gap_days, topic, changed_at = "", ...given }, caller) =>
-    save(context, caller, name, ({ campaigns }) => {
+    save(context, caller, { name, topic }, ({ campaigns }) => {
       const before = campaigns.named.get(name);
       if (name === DEFAULT_CAMPAIGN) return refuse("default_campaign", {});
       if (before === undefined) return refuse("unknown_campaign", {});
       if (before.ended_at !== null) return refuse("campaign_ended", { name });
       const audience = readAudience(given) ?? (all === true ? {} : before.audience);
-      const own = readGapAndTopic({ gap_days, topic }, before);
+      const own = readGapAndTopic(campaigns, { gap_days, topic }, before);
       const data = { name, text: message ?? before.text, audience, ...own };
       // A repeat of a change that was saved finds its own, and is no refusal.
       const isStale = !["", before.changed_at].includes(changed_at) && !isUnchanged(campaigns, data);
@@ -313,7 +313,7 @@ interface Save {
 async function save<Name extends string>(
   context: Reachlog,
   metadata: OperationCaller,
-  name: string,
+  { name, topic }: { readonly name: string; readonly topic: string | undefined },
   decide: (states: CampaignStates) => Save | GivenRefusal<Name>,
 ) {
   const { projector, config } = context;
@@ -340,7 +340,7 @@ async function save<Name extends string>(
   const campaign = campaigns.named.get(name)!;
   return {
     campaign: toCampaignJson(campaigns, config, campaign),
-    notes: listTextWarnings(readStates(), config, campaign),
+    notes: listTextWarnings(readStates(), config, campaign, topic),
   };
 }
 

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { DEFAULT_CAMPAIGN, type Audience, type CampaignDefinition } from "../../../events/campaign.ts";
 import { countPredecessors, FOLLOW_UPS_MAX, type Campaign, type Campaigns } from "../../../projections/campaigns.ts";
+import { findSpelling } from "../../../projections/consent.ts";
 import type { Contacts } from "../../../projections/contact.ts";
 import { codeIn, type Links } from "../../../projections/links.ts";
 import type { Config } from "../../config/config.ts";
@@ -9,7 +10,7 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { parseTimezone } from "../../platform/parse-timezone.ts";
 import { warnOfSlips } from "../../template/check-text.ts";
 import { fieldName } from "../../template/normalize-field.ts";
-import { missingPlaceholders } from "../../template/template.ts";
+import { missingPlaceholders, type Template } from "../../template/template.ts";
 import { warnOfNoOptOut } from "../stop-words.ts";
 import { ANY_LINK, parseFieldCondition } from "./audience.ts";
 import { readCampaignText } from "./campaign-text.ts";
@@ -33,20 +34,28 @@ export function findTextFault(
 
 /** Returns warnings about a campaign's text, which an operator may have written so on purpose. */
 export function listTextWarnings(
-  { contacts: { people, fields } }: CampaignStates,
+  { contacts }: CampaignStates,
   { links, outreach }: CampaignConfig,
-  campaign: { readonly name: string; readonly text: string },
+  campaign: CampaignDefinition,
+  typedTopic?: string,
 ): string[] {
   const { template } = readCampaignText(campaign, { linkBase: links.base, optOutBase: outreach.optOutBase });
-  const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
   const optOut = warnOfNoOptOut({ template, stopWords: outreach.stopWords });
   return [
     ...warnOfSlips(campaign.text),
-    ...(missing.length === 0
-      ? []
-      : [`no imported recipient has ${missing.join(", ")}; import it or give a fallback {{field|text}}`]),
+    ...warnOfMissingFields(template, contacts),
     ...(optOut === undefined ? [] : [optOut]),
+    ...(typedTopic === undefined || [campaign.topic ?? "", ""].includes(typedTopic.trim())
+      ? []
+      : [`the topic is spelt ${JSON.stringify(campaign.topic)}, as in another campaign: case makes no other topic`]),
   ];
+}
+
+/** Returns a warning if the message needs fields that no imported recipient has, such as a misspelt one. */
+export function warnOfMissingFields(template: Template, { people, fields }: Contacts) {
+  const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
+  if (missing.length === 0) return [];
+  return [`no imported recipient has ${missing.join(", ")}; import it or give a fallback {{field|text}}`];
 }
 
 export interface CampaignStates {
@@ -141,10 +150,17 @@ interface GapAndTopic {
 }
 
 /** Returns the gap and topic to save: what is not given stays, and a gap of 0 days or an empty topic removes it. */
-export function readGapAndTopic({ gap_days, topic }: GapAndTopic, before: GapAndTopic) {
+export function readGapAndTopic(
+  { named }: Campaigns,
+  { gap_days, topic: typed }: GapAndTopic,
+  before: GapAndTopic & { readonly name: string },
+) {
+  const topic = typed?.trim();
+  const others = [...named.values()].filter(({ name }) => name !== before.name);
+  const spellings = others.flatMap((other) => other.topic ?? []);
   return omitUndefined({
     gap_days: gap_days === 0 ? undefined : (gap_days ?? before.gap_days),
-    // A consent's topic is trimmed too, and covers the campaign only if both are the same text.
-    topic: topic === "" ? undefined : (topic?.trim() ?? before.topic),
+    // The first spelling stays, because topics that differ by case are one.
+    topic: topic === "" ? undefined : topic === undefined ? before.topic : (findSpelling(spellings, topic) ?? topic),
   });
 }

@@ -11,10 +11,12 @@ import {
   outreachByCampaign,
   outreachIn,
 } from "../../../projections/contact-campaigns.ts";
+import { isSameTopic } from "../../../projections/consent.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import type { Links } from "../../../projections/links.ts";
 import { DAY_MS, msOf } from "../../../projections/time.ts";
 import { isoTime } from "../../platform/clock.ts";
+import { ALL_OF } from "../../platform/counts-and-lists.ts";
 import { describeMissingEvidence } from "../../recipients/record-consent.ts";
 import { isFollowUp, matchesAudience } from "./audience.ts";
 
@@ -124,6 +126,23 @@ export function refuseWithoutConsent(contact: Contact | undefined, rules: Campai
   }
   const isMissing = rules.requireConsent && consent.basis === "none";
   return isMissing ? ({ verdict: "skip", reason: "no_consent" } as const) : undefined;
+}
+
+/**
+ * Says for which other campaigns or topics a recipient without the campaign's consent gave one; undefined without any.
+ * No event has these words, because the log encrypts the names of consents.
+ */
+export function describeOtherConsents(
+  contact: Contact | undefined,
+  { campaign = DEFAULT_CAMPAIGN, topic }: CampaignRules,
+): string | undefined {
+  const given = Object.entries(contact?.consents_for ?? {}).filter(([, { basis }]) => basis !== "none");
+  const names = given.map(([name]) => name);
+  const others = names.filter((name) => ![campaign, topic ?? campaign].some((own) => isSameTopic(own, name)));
+  if (others.length === 0) return undefined;
+  const named = ALL_OF.format(others.map((name) => JSON.stringify(name)));
+  const about = topic === undefined ? "" : ` with the topic ${JSON.stringify(topic)}`;
+  return `consented to ${named}, this campaign is ${JSON.stringify(campaign)}${about}`;
 }
 
 /** Refuses a recipient who got a message of another campaign less than the gap ago. */

@@ -72,6 +72,23 @@ describe("the pages of campaigns", () => {
     expect((await rowsOf(await pageAt(harness, "/people/@bob")))[1]).toContain("no: no consent (");
   });
 
+  test("a recipient's page names the other topics and campaigns that a consent holds for", async () => {
+    await using harness = await openWithCampaigns();
+    const consent = { basis: "opt_in", consent_at: "2025-01-01", consent_source: "form" } as const;
+    await harness.append(
+      "outreach",
+      { type: "CampaignCreated", data: { name: "tea", text: "Hi", audience: {}, topic: "events" } },
+      { type: "ConsentRecorded", data: { recipient: { username: "bob" }, ...consent, consent_for: "newsletter" } },
+      { type: "ConsentRecorded", data: { recipient: { username: "bob" }, ...consent, consent_for: "Spring" } },
+    );
+    const rows = await rowsOf(await pageAt(harness, "/people/@bob"));
+    const named = rows.find((row) => row.startsWith("tea "))?.replaceAll("&quot;", '"');
+    expect(named).toContain(
+      '; consented to "newsletter" and "Spring", this campaign is "tea" with the topic "events")',
+    );
+    expect(rows[1]).toContain("possible, unless X refuses");
+  });
+
   test("show a campaign whose text the settings cannot send, with the fault, and no other page fails", async () => {
     await using harness = await openConsole();
     const data = { name: "spring", text: "Hi {{optout}}", audience: {} };
@@ -146,6 +163,20 @@ describe("the pages of campaigns", () => {
     };
     await create({ name: "spring", fields: " \r\n", timezones: "\r\n" });
     expect(harness.projector.state("campaigns").named.get("spring")?.audience).toEqual({});
+  });
+
+  test("a form that does not match names the field, and says what belongs there", async () => {
+    const { harness, cookie, form_token, follow } = await openSignedIn();
+    const create = async (fields: Record<string, string>) => {
+      const body = new URLSearchParams({ form_token, back: "/campaigns", text: "Hi", ...fields }).toString();
+      return follow(await post(harness.app, "/console/campaigns/create", body, { headers: { ...FORM, cookie } }));
+    };
+    expect(await create({ name: "new", source: "X" })).toContain("The field source: Expected list or inbound.");
+    expect(await create({ name: "New" })).toContain(
+      "The field name: Expected 1 to 40 lower-case letters, digits and hyphens.",
+    );
+    expect(await create({ name: "new", text: " " })).toContain("The field text: Expected a text that is not blank.");
+    expect(await create({ name: "new", gap_days: "x" })).toContain("The field gap days: Expected integer.");
   });
 
   test("a form refuses a change if the campaign was changed since the page was shown", async () => {

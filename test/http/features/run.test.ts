@@ -1,6 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { ask, openApp, post, REPORT, slugOf, problemIn } from "../../harness/memory/app.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
 
 const { run_id, ...rest } = REPORT;
 
@@ -118,6 +119,17 @@ test.each([
   world.triggered = { kind: "started", run_id, done };
   const answer = (await (await run(world, { dry_run: true, campaign: "spring" })).json()) as { notes?: unknown };
   expect(answer.notes).toEqual(notes);
+});
+
+test("a dry run notes a placeholder for which no imported recipient has a value", async () => {
+  await using world = await openApp({ template: "Hi {{nmae}}, reply STOP" });
+  await world.authorize();
+  await world.append("outreach", addedOf({ username: "ann" }));
+  const preview = { reason: "completed" as const, would_send: [], would_skip: [], variants: [] };
+  const done = Promise.resolve({ ...REPORT, preview: { ...preview, estimate: REPORT.usage } });
+  world.triggered = { kind: "started", run_id, done };
+  const answer = (await (await run(world, { dry_run: true })).json()) as { notes?: unknown };
+  expect(answer.notes).toEqual(["no imported recipient has nmae; import it or give a fallback {{field|text}}"]);
 });
 
 test("a dry run that fails is answered with 500", async () => {

@@ -4,7 +4,7 @@ import type { CampaignDefinition } from "../../../events/campaign.ts";
 import { campaigns } from "../../../projections/campaigns.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
-import { changeCampaign } from "../../../src/outreach/campaigns/campaigns.operations.ts";
+import { changeCampaign, createCampaign } from "../../../src/outreach/campaigns/campaigns.operations.ts";
 import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { openCommands } from "../../harness/memory/commands.ts";
@@ -149,6 +149,32 @@ test.each(LOG_ENGINES)(
     );
   },
 );
+
+test.each(LOG_ENGINES)("topics that differ by case are one, as the first is spelt: in a log %s", async (engine) => {
+  await using world = await openOutreachOn(engine);
+  const consent = { recipient: { id: "7" }, basis: "opt_in", consent_for: "NEWS" } as const;
+  await world.append([
+    { type: "ConsentRecorded", data: consent },
+    { type: "ConsentRecorded", data: { ...consent, basis: "none", consent_for: "news" } },
+  ]);
+  const { context, projector } = await world.start();
+  const { outreach, links } = loadConfig({}, () => "");
+  const saving = { ...context, config: { outreach, links } } as never;
+  const create = (name: string, topic: string) =>
+    createCampaign.run(saving, { name, text: "Hi, reply STOP", topic }, METADATA);
+  expect(await create("one", "News")).toMatchObject({ campaign: { topic: "News" }, notes: [] });
+  const notes = ['the topic is spelt "News", as in another campaign: case makes no other topic'];
+  expect(await create("two", " NEWS ")).toMatchObject({ campaign: { topic: "News" }, notes });
+  const change = (name: string, topic: string) => changeCampaign.run(saving, { name, topic }, METADATA);
+  expect(await change("one", "news")).toMatchObject({ campaign: { topic: "News" }, notes });
+  expect(await change("two", "")).toMatchObject({ campaign: { topic: null }, notes: [] });
+  expect(await change("one", "news")).toMatchObject({ campaign: { topic: "news" }, notes: [] });
+  expect(projector.state("campaigns").named.get("one")).toMatchObject({ topic: "news" });
+  const contact = [...projector.state("contacts").people.values()].find(({ id }) => id === "7");
+  expect(contact?.consents_for).toEqual({ NEWS: { basis: "none" } });
+  const recorded = (await world.events("ConsentRecorded")) as { data: { consent_for: string } }[];
+  expect(recorded.map(({ data }) => data.consent_for)).toEqual(["NEWS", "news"]);
+});
 
 test("a name that is taken is refused with what to do", async () => {
   await using world = await openCommands();

@@ -202,6 +202,22 @@ describe("consent", () => {
       .thenAnswers(ASK);
   });
 
+  test("for a topic holds for all spellings that differ by case or accents", () => {
+    const tea = created("tea", {}, { topic: "Früh-News" });
+    const given_for = (consent_for: string) => recorded({ basis: "opt_in", ...EVIDENCE, consent_for });
+    const consented = given(addedOf(ANN), tea, given_for("FRÜH-NEWS".normalize("NFD")));
+    consented.when(judge("tea")).thenAnswers(ASK);
+    const before = [listed, tea, withdrawn("früh-news")];
+    given(...before)
+      .when(judge("tea"))
+      .thenAnswers(refused);
+    given(...before, given_for("Früh-news"))
+      .when(judge("tea"))
+      .thenAnswers(ASK);
+    given(addedOf(ANN), tea, given_for("Früh-News"), withdrawn("FRÜH-NEWS")).when(judge("tea")).thenAnswers(refused);
+    given(listed, created("spring"), withdrawn("Spring")).when(judge("spring")).thenAnswers(refused);
+  });
+
   test("that is withdrawn under one of two names stays withdrawn once they are known to be one recipient", () => {
     const byHandle = { recipient: { username: "ann" } };
     const byId = { recipient: { id: "7" } };
@@ -211,7 +227,7 @@ describe("consent", () => {
       [byId, byHandle],
     ] as const) {
       const events: NewEvent[] = [
-        { type: "ConsentRecorded", data: { ...one, basis: "none", consent_for: "spring" } },
+        { type: "ConsentRecorded", data: { ...one, basis: "none", consent_for: "Spring" } },
         { type: "ConsentRecorded", data: { ...other, ...consent } },
       ];
       given(...events, ...campaigns, addedOf(ANN))
