@@ -128,7 +128,7 @@ describe("the filter of the activity", () => {
     const [[text, isNot = "", removed = ""] = [], second] = await chipsOf(chosen);
     expect([text, second?.[0]]).toEqual(["Type is Link clicked ", "Type is Run started "]);
     expect(await seenAt(removed)).toMatchObject({ shown: [2], exported: [2] });
-    // Removing one type from the filter does not affect the other chosen type.
+    // Turning one type of the filter into "is not" does not affect the other chosen type.
     expect(await seenAt(isNot)).toMatchObject({ shown: [2], exported: [2] });
     expect((await chipsOf(isNot)).map(([words]) => words)).toEqual([
       "Type is Run started ",

@@ -71,7 +71,7 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   await clockwork.pass(5 * SETTLE_MS);
   let reason = await runInWindows(house, last);
   if (reason === "log_restored") {
-    // Until a day after a restore, a run writes to no recipient.
+    // After a restore, a run writes to no recipient for a day.
     await clockwork.pass(DAY_MS_MAX);
     reason = await runInWindows(house, last);
   }

@@ -32,7 +32,7 @@ export function findSecrets(secrets: readonly Hunted[], written: Iterable<Writte
       for (const part of partsOf(text)) if (!parts.has(part)) parts.set(part, `${name} (${form})`);
     }
   }
-  // At most bytes of an output, no part of a secret begins. A table with one entry for each hash of a beginning tells
+  // Most bytes of an output do not begin a part of a secret. A table with one entry for each hash of a beginning tells
   // that without making a text.
   const beginnings = new Uint8Array(1 << HASH_BITS);
   for (const part of parts.keys()) beginnings[hashBeginning(Buffer.from(part, "latin1"), 0)] = 1;
