@@ -73,11 +73,28 @@ export function findMissingEvidence(known: Consent): readonly ("basis" | "consen
 export function consentFor<One extends Consent>(consent: One, names: readonly (string | undefined)[]): One {
   const { consents_for: named } = consent;
   if (named === undefined) return consent;
-  const found = names.flatMap((name) => (name !== undefined && Object.hasOwn(named, name) ? [named[name]!] : []));
+  const found = names.flatMap((name) => {
+    const key = name === undefined ? undefined : findSpelling(Object.keys(named), name);
+    return key === undefined ? [] : [named[key]!];
+  });
   const withdrawn = found.find(({ basis }) => basis === "none");
   if (withdrawn !== undefined) return { ...consent, basis: "none", consent: withdrawn, inbound: false };
   const [own] = found;
   return own === undefined ? consent : { ...consent, basis: consent.inbound ? "dm_first" : own.basis, consent: own };
+}
+
+/** True if two names of campaigns or topics are the same for people: they differ by case or by the form of accents. */
+export function isSameTopic(one: string, other: string): boolean {
+  return one === other || foldCase(one) === foldCase(other);
+}
+
+/** Returns the spelling of a campaign or topic that is among these; undefined if none is. */
+export function findSpelling(names: readonly string[], wanted: string): string | undefined {
+  return names.find((name) => name === wanted) ?? names.find((name) => isSameTopic(name, wanted));
+}
+
+function foldCase(name: string): string {
+  return name.normalize("NFC").toLowerCase();
 }
 
 /** Consent that one row of an import, or one ConsentRecorded event, states. */
@@ -107,15 +124,16 @@ export function consentAfterAll(before: Consent, records: readonly ConsentRecord
 }
 
 /**
- * Returns the consents and withdrawals that name a campaign or topic, after one more record. A general withdrawal
- * removes all these consents; the withdrawals stay.
+ * Returns the consents and withdrawals that name a campaign or topic, after one more record; the first spelling of a
+ * name stays. A general withdrawal removes all these consents; the withdrawals stay.
  */
 function namedAfter(before: Named | undefined, record: ConsentRecord): Named | undefined {
   const { basis, consent_for: name } = record;
   if (basis === undefined) return before;
   if (name === undefined) return basis === "none" ? withdrawalsIn(before) : before;
-  const own = before !== undefined && Object.hasOwn(before, name) ? before[name]! : null;
-  return { ...before, [name]: evidenceAfter(own, basis, record) ?? { basis } };
+  const key = findSpelling(Object.keys(before ?? {}), name);
+  const own = key === undefined ? null : before![key]!;
+  return { ...before, [key ?? name]: evidenceAfter(own, basis, record) ?? { basis } };
 }
 
 function withdrawalsIn(named: Named | undefined): Named | undefined {
@@ -212,7 +230,9 @@ export function unitedConsent(one: Consent, other: Consent): Partial<Consent> {
  * Merges the consents that name a campaign or topic, of two entries that are one recipient. A withdrawal in either
  * entry wins.
  */
-function unitedNamed({ consents_for: own }: Consent, { consents_for: others }: Consent): Named {
+function unitedNamed({ consents_for: own = {} }: Consent, { consents_for = {} }: Consent): Named {
+  const spelt = Object.entries(consents_for).map(([name, one]) => [findSpelling(Object.keys(own), name) ?? name, one]);
+  const others = Object.fromEntries(spelt) as Named;
   return { ...others, ...own, ...withdrawalsIn(others) };
 }
 

@@ -11,7 +11,7 @@ import { msOf } from "./time.ts";
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 25,
+  version: 26,
   types: [
     "RecipientAdded",
     "ConsentRecorded",

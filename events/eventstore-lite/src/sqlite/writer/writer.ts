@@ -112,7 +112,8 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend, requi
       requireFiles();
       return undefined;
     } catch (error) {
-      // During an append in pieces no fault is returned: its last piece has to end the transaction.
+      // During an append in pieces no fault is returned yet: the reply to the last piece reports it, after it has ended
+      // the transaction.
       return db.isTransaction ? undefined : { kind: "fault", fault: "unavailable", cause: String(error) };
     }
   }
