@@ -63,8 +63,7 @@ export function createOutboxReader(store: LogStore) {
     },
     async read(query: ChunkQuery): Promise<Chunk> {
       const { types, from, to } = query;
-      // Lanes that read to the end of the log do not share chunks with lanes that read up to `to`, because such a chunk
-      // may hold events after `to`.
+      // Chunks read without `to` are kept apart, because they may hold events after another lane's `to`.
       const key = `${to === undefined ? "all" : "up to an end"} ${types.join()}`;
       const known = kept.get(key)?.find((chunk) => holds(chunk, from));
       if (known === undefined) return readOn(key, query);
