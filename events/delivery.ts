@@ -50,8 +50,8 @@ export const ChannelTestRequested = defineEvent(
 );
 
 /**
- * Time at which the first attempt that may have arrived ended. From then on, and for a limited time, the network
- * recognises a repeat by the dispatch's id.
+ * Time at which the first attempt that may have arrived ended. From then on, and for a limited time, the network may
+ * recognise a repeat by the dispatch's id.
  */
 const doubtful_since = Type.Optional(Type.String());
 

@@ -128,7 +128,9 @@ const conversion = Type.Object(
     channels: Type.Array(clickChannel),
     /** The caller's own id of the conversion, such as an order number. */
     external_id: Type.Optional(Type.String()),
-    /** Code of the own link by which a recipient who grants tracking clicked. */
+    /**
+     * Code of the recipient's own link through which the visitor came; present only if the recipient grants tracking.
+     */
     code: Type.Optional(Type.String()),
   },
   { additionalProperties: false },

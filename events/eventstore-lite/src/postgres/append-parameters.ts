@@ -11,7 +11,7 @@ export interface Columns {
   readonly keys: string;
   /**
    * SQL array literal: for each idempotency key, the number of archived segments that were searched without finding the
-   * key. The SQL function refuses a key whose hash is in more segments than that. Empty if no key was searched for.
+   * key. The SQL function refuses a key whose hash is in more segments than that. Empty if no segment was searched.
    */
   readonly compared: string;
   readonly leases: string;

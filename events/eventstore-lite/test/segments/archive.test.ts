@@ -163,7 +163,8 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     await using store = await place.open();
     await fill(store, 8_000);
     let archiving: Promise<unknown> | undefined;
-    // Archives before the verification has ended, so that its sums over the rows differ from those over the indexes.
+    // Moves events into the archive while the verification runs, so that the sums that it computes over rows and over
+    // indexes differ at first.
     const onProgress = () => void (archiving ??= archiveTo(store, 100));
     expect(await store.verify({ onProgress })).toMatchObject({ ok: true, checked: 8_000 });
     await archiving;
