@@ -1,13 +1,13 @@
 // On the browser harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import type { EventType } from "../../events/catalog.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { documentedPath } from "../fuzz/document.ts";
 import { overhangOf, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { operatorOf, type Operator } from "../harness/operator.ts";
+import { operatorOf, signInByRequest, type Operator } from "../harness/operator.ts";
 import {
   authorize,
   BEARER,
@@ -47,6 +47,16 @@ interface Action {
   readonly sees: string | RegExp | ((seat: Seat) => string | RegExp);
   /** Event that the action appends to the log. Its caller is the operator. */
   readonly logs?: readonly [type: EventType, data: object | ((seat: Seat) => object)];
+}
+
+/** Counts the clicks on links and buttons of a page that was not opened yet. Clicks into a field to type do not count. */
+async function countClicks(page: Page): Promise<() => number> {
+  let clicks = 0;
+  await page.exposeFunction("countClick", () => void clicks++);
+  await page.addInitScript(
+    `addEventListener("click", ({ target }) => target.closest("input, select, textarea") ?? countClick(), true)`,
+  );
+  return () => clicks;
 }
 
 describe.skipIf(!hasBrowser)("the main actions of each page", () => {
@@ -583,6 +593,40 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       },
     );
   }
+
+  test.each([1_440, 390])(
+    "at %d px, at most three clicks lead from the overview to the answer that a message in doubt arrived",
+    async (width) => {
+      const { faults, x } = installation.sandbox;
+      const [id, username] = [`66${width}`, `doubt_${width}`];
+      const ada = [...x.people.values()].find((person) => person.username === "ada_builds")!;
+      x.people.set(id, { ...ada, id, username });
+      await take([`${username},opt_in,`]);
+      // The answer to the message is lost, and X does not show the conversation.
+      faults.clear();
+      faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });
+      faults.add({ network: "x", kind: "500", path: "/dm_conversations/with/" });
+      await service.post("/social/run", { recipients: [`@${username}`] }, { ...BEARER, prefer: "wait=300" });
+      faults.clear();
+      const before = await readHead();
+      const operator = await operatorOf(browser, "by mouse", { viewport: { width, height: 800 } });
+      const { page, fill, press, sees } = operator;
+      await signInByRequest(page, service);
+      const readClicks = await countClicks(page);
+      await page.goto(service.url);
+      const item = page.locator(".needs > li").filter({ hasText: `@${username}` });
+      await item.getByText("It arrived…", { exact: true }).click();
+      await fill("Reason", "seen at X");
+      await press("It arrived");
+      await sees("1 message counts as sent.");
+      expect(readClicks()).toBeOneOf([1, 2, 3]);
+      expect(await readSince(before, "DirectMessageSent")).toMatchObject([
+        { data: { recipient: { username }, settled_by: "operator", why: "seen at X" } },
+      ]);
+      expect(operator.wrong).toEqual([]);
+      await page.context().close();
+    },
+  );
 
   test("every page of the console has an action", () => {
     const pages = describeEndpoints().filter(

@@ -6,9 +6,9 @@ import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
 const disposed = disposedAfterEach();
 
-/** Opens an app whose console requires no token. The app closes after the test. */
+/** Opens an app with an X app, whose console requires no token. The app closes after the test. */
 export async function openConsole(given: Given = {}): Promise<AppHarness> {
-  return disposed(await openApp({ tokens: false, ...given }));
+  return disposed(await openApp({ tokens: false, ...given, env: { X_CLIENT_ID: "app", ...given.env } }));
 }
 
 /** Returns a page once the whole log is folded. Throws if its status is not the expected one. */

@@ -230,7 +230,6 @@ async function disabledAt(page: string, selector: string) {
 }
 
 describe("a button whose action would be refused is disabled, with the reason", () => {
-  const env = { X_CLIENT_ID: "app" };
   const dryRun = (limit: number) => [
     { type: "RunStarted", data: { run_id: "run-1", dry_run: true } } as const,
     {
@@ -241,13 +240,14 @@ describe("a button whose action would be refused is disabled, with the reason", 
   const link = (label: string, href: string) => ({ label, href });
 
   test.each([
-    ["no account", false, link("No X account is authorized. Authorize an X account", "/social/auth")],
-    ["a dead grant", true, link("X no longer accepts our authorization. Authorize again", "/social/auth")],
-  ] as const)("if there is %s", async (_what, isLinked, { label, href }) => {
-    const harness = await openConsole({ env });
+    ["there is no account", "none", link("No X account is authorized. Authorize an X account", "/social/auth")],
+    ["the grant is dead", "dead", link("X no longer accepts our authorization. Authorize again", "/social/auth")],
+    ["the X app is gone", "good", link("The X app is not configured. What to set up", "/setup")],
+  ] as const)("if %s", async (_what, grant, { label, href }) => {
+    const harness = await openConsole({ env: { X_CLIENT_ID: grant === "good" ? "" : "app" } });
     const dead = { user_id: "9001", reason: "invalid_grant", dead: true } as const;
-    if (isLinked) await harness.authorize();
-    if (isLinked) await harness.append("account", { type: "TokenRefreshFailed", data: dead });
+    if (grant !== "none") await harness.authorize();
+    if (grant === "dead") await harness.append("account", { type: "TokenRefreshFailed", data: dead });
     await harness.append("outreach", ...dryRun(3), person("ada"));
     const page = await pageAt(harness, "/");
     expect(await disabledAt(page, "[aria-labelledby=run]")).toEqual([

@@ -11,6 +11,7 @@ import { Badge } from "./icon.tsx";
 import { A } from "./link.tsx";
 import { SEVERITY } from "./news.tsx";
 import { LookUp } from "./run-card.tsx";
+import { hindranceAtX } from "./run-form.tsx";
 import { Time } from "./time.tsx";
 
 type Attention = Awaited<ReturnType<typeof readAttention>>;
@@ -55,12 +56,14 @@ export function AttentionList({ view, back, items }: AttentionProps): VNode {
 
 function Acts({ view, back, act }: { view: View<"runs">; back: string; act: Item["act"] }): VNode | null {
   switch (act.kind) {
-    case "authorize":
-      return view.asOf === undefined ? (
-        <a class="button primary" href="/social/auth">
-          Authorize again
+    case "authorize": {
+      const { nextStep } = (view.asOf === undefined ? hindranceAtX(view) : undefined) ?? {};
+      return nextStep === undefined ? null : (
+        <a class="button primary" href={nextStep.href}>
+          {nextStep.label}
         </a>
-      ) : null;
+      );
+    }
     case "inspect":
       return <Link href="/activity">Show the proof</Link>;
     case "read_replies":

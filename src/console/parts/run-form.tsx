@@ -15,8 +15,8 @@ import { HiddenFields } from "./link.tsx";
 /** Returns why nothing can be asked at X now. Undefined if it can. */
 export function hindranceAtX({ settings, stateNow }: View): Hindrance | undefined {
   const { user, authorized } = stateNow("account");
-  if (authorized) return undefined;
   if (!settings.parts.x.isConfigured) return { why: "The X app is not configured", nextStep: SET_UP };
+  if (authorized) return undefined;
   const label = user === null ? "Authorize an X account" : "Authorize again";
   const why = user === null ? "No X account is authorized" : "X no longer accepts our authorization";
   return { why, nextStep: { href: "/social/auth", label } };

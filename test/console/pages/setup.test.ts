@@ -22,7 +22,8 @@ async function stepsOf(harness: AppHarness): Promise<readonly string[]> {
 }
 
 test("with nothing configured, each step shows the settings or the command to use", async () => {
-  const harness = await openConsole({ hasTemplate: false, channels: [], publicUrl: "http://127.0.0.1:3000" });
+  const env = { X_CLIENT_ID: "" };
+  const harness = await openConsole({ env, hasTemplate: false, channels: [], publicUrl: "http://127.0.0.1:3000" });
   expect(await stepsOf(harness)).toEqual([
     "X app: to do",
     "X account: to do",

@@ -13,8 +13,8 @@ import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from 
 const LEASE_MS = 30_000;
 
 /**
- * Length of a period in ms. No period of this length around a change of QUOTA_TIMEZONE has more messages than the daily
- * limit.
+ * Time after a change of QUOTA_TIMEZONE, in ms, for which the daily limit counts the messages of the last 24 hours, not
+ * those of the calendar day.
  */
 const WINDOW_MS = 24 * 3_600_000;
 
