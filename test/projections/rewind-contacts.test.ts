@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import { dropReplacedUpTo, REPLACED_MAX } from "../../projections/contact-changes.ts";
+import { dropReplacedUpTo, REPLACED_MAX } from "../../projections/contact-former-values.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
-import { dropReplacedUpTo } from "../../projections/contact-changes.ts";
+import { dropReplacedUpTo } from "../../projections/contact-former-values.ts";
 import { countPeopleAt, type Contacts } from "../../projections/contact.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";

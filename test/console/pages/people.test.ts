@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { dropReplacedUpTo } from "../../../projections/contact-changes.ts";
+import { dropReplacedUpTo } from "../../../projections/contact-former-values.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { PEOPLE_SHOWN } from "../../../src/console/pages/people.tsx";
 import { ask, post, type AppHarness } from "../../harness/memory/app.ts";

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { valid } from "../../fuzz/bodies.ts";
 import { parseDocument, type Schema } from "../../fuzz/document.ts";
-import { dropReplacedUpTo } from "../../../projections/contact-changes.ts";
+import { dropReplacedUpTo } from "../../../projections/contact-former-values.ts";
 import { findContact } from "../../../projections/contact-identity.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { foldTo } from "../../../src/projector/fold-to.ts";
