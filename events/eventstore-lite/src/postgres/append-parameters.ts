@@ -5,7 +5,8 @@ import type { ExpectedVersion } from "../store.ts";
 export interface Columns {
   readonly streams: string;
   /**
-   * Lowest possible version of each stream, as an SQL array literal. `appends` and `conditions` are array literals too.
+   * For each stream, a version that it has certainly reached, as an SQL array literal. `appends` and `conditions` are
+   * array literals too.
    */
   readonly floors: string;
   readonly keys: string;
