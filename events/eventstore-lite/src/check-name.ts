@@ -1,8 +1,8 @@
 import { InvalidAppend } from "./errors.ts";
 import { NAME_CHARS_MAX } from "./limits.ts";
 
-// A name may hold no line break, which separates an event's fields, and no lone surrogate, which would be stored as
-// U+FFFD and read as another name. (With the u flag, surrogates in pairs do not match.)
+// Line breaks separate an event's fields. A lone surrogate would be stored as U+FFFD, and read as another name; with the
+// u flag, surrogates in pairs do not match.
 // oxlint-disable-next-line no-control-regex
 const NAME = /^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]+$/u;
 
