@@ -169,8 +169,8 @@ export const DispatchDiscarded = defineEvent(
 );
 
 /**
- * Event: an operator closed a dispatch in doubt. It `arrived`, or it is `left` as it is, sent or not. `source` is the
- * position of the event whose dispatch it was.
+ * Event: an operator closed a dispatch in doubt. `arrived`: the operator says that it arrived; `left`: it stays unknown
+ * if it arrived. `source`: position of the event whose dispatch it was.
  */
 export const DispatchSettled = defineEvent(
   "DispatchSettled",

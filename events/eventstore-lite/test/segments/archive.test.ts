@@ -393,7 +393,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       ["time", 5],
     ] as const) {
       const lines = text.split("\n");
-      // The header is followed by eight lines for each event; this is the fourth event.
+      // The first line is the header; eight lines for each event follow it. This changes a line of the fourth event.
       lines[1 + 3 * 8 + line] = "{no JSON";
       const bytes = zstdCompressSync(lines.join("\n"));
       writeFileSync(file, bytes);
