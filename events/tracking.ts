@@ -63,7 +63,7 @@ export const LinkClicked = withPersonal(linkClicked, {
 
 /**
  * Returns the address of a page without the parts that may identify its visitor: credentials, query and fragment. Like
- * a browser, it ignores leading spaces and accepts any number of slashes in either direction.
+ * a browser, it accepts leading spaces and any number of slashes in either direction.
  */
 function withoutVisitor(url: string): string {
   const end = url.search(/[?#]/);
