@@ -13,10 +13,15 @@ document.addEventListener("click", (event) => {
   if (dialog == null) return;
   event.preventDefault();
   if (opener === null) return dialog.close();
-  dialog.showModal();
-  dialog.querySelector("[data-cancel]").focus();
+  open(dialog);
   for (const field of dialog.querySelectorAll("input[name=confirm]")) checkTyped(field);
 });
+
+/** Opens a dialog. The first text to type has the focus, and else Cancel has it, also before a name to confirm. */
+function open(dialog) {
+  dialog.showModal();
+  dialog.querySelector("textarea, label input:not([name=confirm], [type=checkbox]), [data-cancel]").focus();
+}
 
 const readDialog = ({ dataset }) => document.querySelector(`#${dataset.dialog}`);
 
@@ -39,8 +44,7 @@ async function confirmForm(form, submitter) {
   dialog.append(...asked.childNodes);
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
-  dialog.showModal();
-  dialog.querySelector("[data-cancel]").focus();
+  open(dialog);
 }
 
 document.addEventListener("submit", (event) => {
