@@ -30,7 +30,7 @@ export interface RunState extends Omit<DataOf<"RunStarted">, "rules"> {
   skipped: number;
   failed: number;
   in_doubt: number;
-  /** Number of messages that this run sent, or may have sent; each of them counts toward the run's limit. */
+  /** Number of messages that count toward the run's limit: those that it sent, or may have sent. */
   places: number;
   /** Number of `failed` messages that the run never asked the network to send. */
   withdrawn: number;
@@ -158,8 +158,8 @@ export function isRequested(current: RunState | null, recipient: Recipient): boo
 }
 
 /**
- * Removes the callers' requests for a message to this recipient, because the run has an outcome for the recipient now.
- * True if there were any.
+ * Removes the callers' requests for a message to this recipient, because the run has recorded its outcome. Returns true
+ * if there were any.
  */
 function answerRequests({ current }: Run, { run_id, recipient }: { run_id: string; recipient: Recipient }): boolean {
   if (current?.run_id !== run_id || !isRequested(current, recipient)) return false;

@@ -91,7 +91,10 @@ export interface News {
 /** Maximum number of event positions kept for one line in the list of news. No line shows more events than this. */
 export const POSITIONS_MAX = 10;
 
-/** Maximum time between two events of one trouble of a channel, in ms; a later event begins a new trouble. */
+/**
+ * Maximum time between two events of one trouble of a channel, in ms. After a longer time, an event begins a new
+ * trouble.
+ */
 export const TROUBLE_GAP_MS = 3_600_000;
 
 /** Maximum number of runs, and of troubles, that are kept. */

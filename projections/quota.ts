@@ -91,7 +91,7 @@ export const quota: Projection<Quota> = {
   },
 };
 
-/** Returns the number of places taken on `day`. */
+/** Returns how many messages count against the quota of `day`. */
 export function usedOn(state: Quota, day: string): number {
   return state.days.get(day) ?? 0;
 }

@@ -181,7 +181,7 @@ export function screen(
   }
 }
 
-/** Result of a dispatch for which the channel returned none, which is a defect. */
+/** Result of a dispatch if the channel returned none for it, because of a defect in the channel's code. */
 const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel gave no result for it" };
 
 /**
@@ -197,7 +197,10 @@ const NOT_OURS: DispatchResult = {
 const WEIGHTS = { skipped: 0, delivered: 1, refused: 2, in_doubt: 3, retryable: 4 } as const;
 const WEIGHT_OF_CHANNEL = 5;
 
-/** Returns the result of a batch that says the most about the state of the channel. */
+/**
+ * Returns the one result of a batch that tells the most about the state of the channel, such as a refusal of the
+ * channel.
+ */
 export function weightiestResult(results: readonly DispatchResult[]): DispatchResult {
   const weight = (result: DispatchResult): number => {
     return result.outcome === "refused" && result.channel ? WEIGHT_OF_CHANNEL : WEIGHTS[result.outcome];

@@ -67,7 +67,7 @@ export async function listAllLetters(store: LogStore, to: number): Promise<(chan
   return (channel) => all.get(channel)?.letters ?? noDeadLetters();
 }
 
-/** State of the deliveries projection, and the position that it is as of. */
+/** State of the deliveries projection after the event at `position`. */
 export interface DeliveriesAt {
   readonly deliveries: Deliveries;
   readonly position: number;

@@ -241,8 +241,8 @@ export async function startDispatchers(
   let holdsClicks = false;
 
   const begin = async (channel: Channel, lease: HeldLease): Promise<AsyncDisposable> => {
-    // Waits until the log is folded to its end, because by now the channel's former dispatcher has recorded all that it
-    // ever will.
+    // Waits until the projections hold the whole log. The channel's former dispatcher has recorded its last outcome by
+    // now.
     await projector.until((await eventLog.store.head()).position);
     const dispatcher = startDispatcher({ ...common, channel, lease });
     if (holdsClicks) dispatcher.holdClicks();

@@ -180,8 +180,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
       }
       isOutdated = false;
       await unread.resume(items.admit);
-      // Reads more events when half of the window is free: a read for each settled item would cost as much as a
-      // dispatch.
+      // Reads more events only when half of the window is free, because a read for each settled item would cost as much
+      // as a dispatch.
       if (items.room(now) >= WINDOW_DISPATCHES_MAX / 2) await unread.readOn(items.admit, () => items.room(now));
     },
     /** The dispatcher calls this after appends that may request a dispatch in this lane (queue of a channel). */

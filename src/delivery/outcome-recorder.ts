@@ -13,7 +13,10 @@ import { nextTurn } from "../platform/time-slices.ts";
  */
 export const UNRECORDED_MAX = 64;
 
-/** Number of outcomes that are worth a transaction. As many again may be answered while the transaction is written. */
+/**
+ * Number of a channel's outcomes at which a round stops gathering and is written. While it is written, as many further
+ * dispatches may be answered.
+ */
 export const ROUND_DISPATCHES = UNRECORDED_MAX / 2;
 
 /**
@@ -58,7 +61,8 @@ export function createRecorder(
       for (const [type, outcomes] of Map.groupBy(unrecorded, ({ type }) => type))
         metrics?.recorded(channel.name, type, outcomes.length);
       try {
-        // Waits until the outcomes are folded, so that a lane that is refilled meanwhile still finds its items.
+        // Waits until the projections hold the outcomes. If the items left their lane earlier, a refill would read
+        // their dispatches from the log again as pending.
         await projector.until(appended.last);
       } finally {
         for (const { lane, items } of entries) for (const item of items) settle(lane, item);

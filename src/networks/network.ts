@@ -192,8 +192,9 @@ export type SendDmResult = { readonly rate: RateWindow | undefined } & (
   /** The direct message was certainly not delivered. It may be sent again from `retryAt` (ms since the epoch) on. */
   | { readonly outcome: "rate_limited"; readonly retryAt: number }
   /**
-   * Further outcomes of a direct message. `in_doubt`: it may have arrived; never send it again without reading the
-   * conversation. `unreachable`: no connection came about, so it certainly did not arrive, and may be sent again.
+   * Further outcomes of a direct message. `in_doubt`: it may have arrived; it is never sent again before the
+   * conversation was read. `unreachable`: there was no connection, so it certainly did not arrive, and may be sent
+   * again.
    */
   | {
       /**

@@ -62,7 +62,7 @@ export interface Header {
    * a consent, its cells may say yes or no.
    */
   readonly chosen: ReadonlySet<string | null>;
-  /** The file's own names of the columns that it names differently from us, by our name of the column. */
+  /** The header names of the columns that the file names differently from us, by our name of the column. */
   readonly ownNames: ReadonlyMap<string, string>;
   /** Template fields whose name says that a recipient opted out, such as `unsubscribed`. */
   readonly optOuts: readonly string[];
