@@ -43,8 +43,8 @@ export interface ChannelOptions {
    */
   readonly hashCredential: (credential: Secret) => string;
   /**
-   * True if other instances may take the channel over. Then the log must hold which dispatches are about to be sent,
-   * since a new holder might repeat them.
+   * True if another instance may take over the channel. Dispatches must then be recorded before they are sent, because
+   * the next holder might repeat them otherwise.
    */
   readonly isShared: boolean;
 }
@@ -278,8 +278,8 @@ export function describeCauses(items: readonly PendingDispatch[]): LogFields {
 const clicks = new WeakMap<Recorded, Click>();
 
 /**
- * Returns what an event requests to be dispatched, or undefined if its personal data was erased. A retry dispatches the
- * event that it repeats. A webhook carries all events as they are, including tests and erased events.
+ * Returns what is sent for an event; undefined if its personal data was erased. For a retry, it is the event that the
+ * retry repeats. A webhook gets all events as they are, also tests and erased ones.
  */
 export function toDispatch(
   store: LogStore,

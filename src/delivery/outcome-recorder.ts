@@ -37,9 +37,8 @@ interface Entry {
 }
 
 /**
- * Creates a function that appends outcomes; calls made during an append share the next one. It resolves once they are
- * durable and settled items have left their lane (queue). It rejects if the append failed; the items keep their
- * outcomes.
+ * Creates a function that appends outcomes. It resolves when the outcomes are durable and the settled items have left
+ * their lane (queue). If the append fails, it rejects, and the items keep their outcomes.
  */
 export function createRecorder(
   context: ChannelContext,
@@ -107,7 +106,7 @@ function countNext(entries: readonly Entry[]): number {
 
 /**
  * Makes outcome events with the low watermark of their lane (queue of a channel). Only the last event has the new
- * watermark: events are folded one by one, and before the last one its dispatches are not settled.
+ * watermark, because it counts the dispatches of all these events as settled.
  */
 function toOutcomeEvents(channel: ChannelName, entries: readonly Entry[]): NewEvent[] {
   return [...Map.groupBy(entries, ({ lane }) => lane)].flatMap(([lane, ofLane]) => {
@@ -128,7 +127,7 @@ interface Request {
   readonly request: RequestOf<OutcomeType>;
 }
 
-/** Groups dispatches that went in one request: one entry for all that have the same outcome. */
+/** Groups the dispatches of one request. Dispatches with the same outcome get one entry together. */
 function groupByOutcome(items: readonly PendingDispatch[]): Request[] {
   const same = new Map<string, { readonly outcome: AttemptOutcome; readonly positions: number[] }>();
   for (const { event, unrecorded: outcome } of items) {
@@ -145,7 +144,10 @@ function groupByOutcome(items: readonly PendingDispatch[]): Request[] {
   });
 }
 
-/** Returns one event for each run of requests of the same type, in the order in which they completed. */
+/**
+ * Groups requests, in the order in which they completed, into outcome events. Successive requests with the same type of
+ * outcome share an event.
+ */
 function groupByType(requests: readonly Request[]) {
   const events: { readonly type: OutcomeType; readonly requests: RequestOf<OutcomeType>[] }[] = [];
   for (const { type, request } of requests) {

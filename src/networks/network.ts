@@ -134,7 +134,10 @@ export interface Channel {
   readonly recognisesMs?: number;
   /** For a webhook: true if an event waits while an earlier one of its stream is pending. */
   readonly isInOrder?: boolean;
-  /** For a webhook: returns true if it posts the event; absent if it posts each. Throws {@link FilterFailed}. */
+  /**
+   * Returns true if the webhook posts the event. Absent if it posts every event, and for other channels. Throws {@link
+   * FilterFailed}.
+   */
   readonly filter?: (event: Recorded) => boolean;
   /**
    * Sends several clicks and conversions in one request, for a network that accepts them. Returns a result for each, in

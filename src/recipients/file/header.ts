@@ -195,8 +195,8 @@ function findAsked(names: readonly string[], found: Header["columns"], columns: 
 }
 
 /**
- * Sentences that name the valid words of a consent column; part of the question if a template field is meant as that
- * column.
+ * Sentences that list the valid words of a consent column. They end the question that asks if a template field is meant
+ * as that column.
  */
 const WORDS: Readonly<Record<string, string>> = {
   basis: " In basis, each row says opt_in, dm_first or none.",
