@@ -334,7 +334,7 @@ describe("a dry run", () => {
     await send(harness, "start", { limit: "20", variant: "A" });
     expect(harness.triggers.at(-1)).toMatchObject({ dryRun: false, selection: { limit: 20, variant: "A" } });
     expect(await backAt(harness, await send(harness, "start", { limit: "many" }))).toContain(
-      "does not match its schema",
+      "The field limit: Expected integer.",
     );
   });
 
