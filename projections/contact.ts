@@ -37,8 +37,8 @@ export interface CampaignOutreach {
   /** Campaign of the first message in the chain of follow-ups that the message belongs to; absent if it follows none. */
   follows?: string;
   /**
-   * True if the recipient is tried again even if their source is no longer read: an operator allowed it, or the failure
-   * was not due to the recipient.
+   * True if runs try this recipient once more, even if the list that named the recipient is no longer read: an operator
+   * allowed it, or the failure was not due to the recipient.
    */
   again: boolean;
   /** Skip reasons that the log already holds for the recipient. Each reason is recorded only once. */

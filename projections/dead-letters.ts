@@ -50,7 +50,10 @@ export const noDeadLetters = (): DeadLetters => ({ dead: new Map(), in_doubt: ne
 
 export type EndsUndelivered = Folded<"DispatchAbandoned" | "DispatchInDoubt">;
 
-/** Adds the dispatches that `event` ends to the dead letters, or to those in doubt. */
+/**
+ * Adds the dispatches that `event` gave up to the dead letters, or those that it left in doubt to the dispatches in
+ * doubt.
+ */
 export function listEnded(
   letters: DeadLetters,
   event: EndsUndelivered,

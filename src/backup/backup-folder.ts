@@ -42,8 +42,8 @@ export function refuseOtherFiles(folder: string, paths: readonly string[]): void
 }
 
 /**
- * Throws a ServiceError (conflict) if another log's backups may have left files in the folder: keys with a number above
- * that of the next backup or, without a manifest, segments that hold other events than this log.
+ * Throws a ServiceError (conflict) if backups of another log may have left files in the folder: key files numbered
+ * above the next backup or, if the folder has no manifest, segments with events that this log does not have.
  */
 export async function refuseUnprovedFiles(
   log: OpenedLog,

@@ -19,7 +19,7 @@ import {
  */
 export interface RemoteBackups {
   readonly storage: SegmentStorage;
-  /** Address of the backups, in the form for messages. */
+  /** Address of the backups as messages to the operator show it. */
   readonly place: string;
   /** Parses a manifest. Throws unless it was authenticated with the configured master key. */
   readonly open: (manifest: Uint8Array) => Increments;

@@ -41,7 +41,7 @@ export function readSecretFiles(env: RawEnvironment, report: Report) {
     }
   }
   const fault: Report["fault"] = (variable, problem, wanted) => {
-    // If a secret's file was reported, the secret is not reported as missing too.
+    // If the file of a secret could not be read, only that fault is reported, and not a missing secret too.
     if (failed.has(variable)) return;
     report.fault(Object.hasOwn(read, variable) ? `${variable}_FILE` : variable, problem, wanted);
   };
@@ -78,7 +78,7 @@ function readSecret(path: string): Found {
   }
 }
 
-/** Reads a file or pipe to its end; undefined if it is too large. */
+/** Reads an open file or pipe from where it stands to its end. Returns undefined if it is too large. */
 function readStart(descriptor: number): Uint8Array | undefined {
   const bytes = Buffer.alloc(BYTES_MAX + 1);
   let length = 0;

@@ -274,7 +274,7 @@ export async function startDispatchers(
   };
 }
 
-/** Channel of a dispatcher, and the parts that hold its dispatches back. */
+/** Parts with which a dispatcher of one channel starts, among them those that make its dispatches wait. */
 interface StartContext extends ChannelContext {
   readonly digestAfterMs?: number | undefined;
   readonly intakePriority: IntakePriority;

@@ -97,8 +97,8 @@ async function readChunk(store: LogStore, { from, ...query }: ChunkQuery): Promi
 export const WINDOW_DISPATCHES_MAX = 1_000;
 
 /**
- * Maximum number of dispatches that a lane (queue of a channel) holds in memory, including those that wait for their
- * retry, which must not keep others from being sent.
+ * Maximum number of dispatches that a lane (queue of a channel) holds in memory. It is larger than what is sent at
+ * once, so that dispatches that wait for a retry leave room for others.
  */
 const HELD_DISPATCHES_MAX = 4 * WINDOW_DISPATCHES_MAX;
 

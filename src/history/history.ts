@@ -19,8 +19,8 @@ import { positionsAbout, type Contact, type Contacts } from "../../projections/c
 import { contacts } from "../../projections/contacts.ts";
 
 /**
- * History of one recipient, link, event or run. `positions`: its events, in the order of the log. `dispatches`: the
- * dispatches that are part of it, because an outcome event may also record others.
+ * History of one recipient, link, event or run. `positions`: its events, in the order of the log. `dispatches`: its
+ * dispatches; they are named because one event may record outcomes of other dispatches too.
  */
 export interface History {
   readonly positions: readonly number[];

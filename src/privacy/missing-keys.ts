@@ -6,9 +6,8 @@ import type { Keyring } from "./keyring.ts";
 import { latestExpiry } from "./retention.ts";
 
 /**
- * Returns the refs of lost keys: the log names them, and they neither exist nor were deleted on purpose, as with an
- * older copy of the key store. `asOf`: time of that copy, by which days may have expired. `from`: first position
- * searched.
+ * Returns the refs of lost keys: the log names them, and they neither exist nor were deleted on purpose. `asOf`: time
+ * of the key store's copy; keys of days that had expired by then are not lost. `from`: first position searched.
  */
 export async function missingKeys(store: LogStore, keyring: Keyring, asOf: number, from = 1) {
   const refs = new Set<string>();

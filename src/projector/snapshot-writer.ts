@@ -95,8 +95,8 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     const mine = { types: new Set([...projectionOf(name).types, ...REPLACING]), encoded };
     encoding = mine;
     const onEncoded = (): void => {
-      // The state may change again once it is encoded. Another save may have begun to encode a state since, and then
-      // `encoding` is about that one.
+      // From here on the state may change, because it is encoded. If another save has begun to encode a state
+      // meanwhile, `encoding` belongs to that save and stays.
       if (encoding === mine) encoding = undefined;
       resolve();
     };

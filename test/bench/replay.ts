@@ -47,8 +47,8 @@ export const replay: Bench = async (options) => {
 };
 
 /**
- * Rebuilds all projections on two threads as the command does. This includes the start of the second thread, and the
- * keys with which the threads encrypt the data that they exchange.
+ * Rebuilds all projections on two threads, as the command does. The measured time includes the start of the second
+ * thread and making the keys that encrypt what the threads exchange.
  */
 async function rebuildOnTwoThreads(log: string): Promise<void> {
   const env = { DATABASE_URL: `sqlite:${log}` };

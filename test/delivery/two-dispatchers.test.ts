@@ -133,7 +133,7 @@ async function live(channel: ChannelName, { seed, kind, digestAfterMs, steps }: 
   let stuck: string | undefined;
   let named = 0;
 
-  /** Returns an instance's channel, which answers every send of the stream `stuck` with a 503. */
+  /** Returns the channel of a simulated instance. It answers each dispatch of the stream `stuck` with a 503. */
   const channelOf = (life: Life): Channel => {
     const inner = network.channel(life, "credential");
     return {

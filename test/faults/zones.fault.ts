@@ -64,7 +64,8 @@ test.skipIf(libfaketime === undefined).each([
 ])(`each recipient gets at most one message while %s runs ${SPEED} times as fast`, async (_what, timersToo) => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   fakeClock(world, { speed: SPEED, timersToo });
-  // With so much time between two messages, the run lasts several leases by the fast clock.
+  // Seconds between two messages. If the timers run fast too, five seconds make the run last longer than several leases
+  // of it.
   const spacing = timersToo ? 5 : 1;
   Object.assign(world.env, { DAILY_LIMIT: String(SLOW_RUN_MESSAGES), SEND_SPACING_SECONDS: String(spacing) });
   await addPeople(world, SLOW_RUN_MESSAGES + 5);

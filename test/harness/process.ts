@@ -56,7 +56,7 @@ export interface ListeningService {
   end(): Promise<number>;
 }
 
-/** A service that listens in its own process. */
+/** A service that runs and listens as a separate process. */
 export interface Running extends ListeningService {
   readonly process: Bun.Subprocess<"ignore", "pipe", "pipe">;
 }

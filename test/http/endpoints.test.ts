@@ -12,7 +12,10 @@ import { ask, GOOD, openApp, TOKEN } from "../harness/memory/app.ts";
 
 const ENDPOINTS = describeEndpoints();
 
-/** The endpoints of the specification, repeated here because they never change. */
+/**
+ * The endpoints that the project's specification fixed at the start. They are written out here, so that a change of the
+ * code cannot change them.
+ */
 const SPECIFIED = [
   "GET /social/health open",
   "GET /social/auth open",

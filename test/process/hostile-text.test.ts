@@ -97,7 +97,8 @@ describe("hostile texts", () => {
       let out = "";
       for await (const chunk of tail.stdout.pipeThrough(new TextDecoderStream())) {
         out += chunk;
-        // Stops when the command has written the last event of the log.
+        // Stops following the log once the command has written its last event: the log ends with one ChannelSuspended
+        // for each hostile text.
         if (out.split("ChannelSuspended").length > Object.keys(HOSTILE).length) break;
       }
       tail.kill("SIGKILL");

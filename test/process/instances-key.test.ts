@@ -33,7 +33,8 @@ test("a rolling restart rotates the master key without an instance that fails", 
     [202, 200],
     [202, 200],
   ]);
-  // An instance that is killed before it was to restart with the new key starts with the old key once more.
+  // The operator restarts each instance with the new key. An instance that is killed before its turn starts once more
+  // with the old key, and still works.
   await kill(one);
   const again = await world.serve();
   expect([await worksAt(again), await worksAt(two)]).toEqual([

@@ -99,8 +99,8 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
     expect((await forgetPerson(deps, find, { metadata: {}, signal }))?.keys).toBeGreaterThan(0);
     await met.promise;
     const before = gate.seen.length;
-    // The background fold reads the one event for which it waits, and notices the erasure. Then it begins to fold the
-    // personal states again.
+    // Lets the background fold read one event. It then notices the erasure, and begins again to fold the projections
+    // that hold personal data.
     gate.let(1);
     await until(() => gate.seen.length > before);
     gate.let(Infinity);

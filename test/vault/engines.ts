@@ -10,7 +10,7 @@ export interface Place extends AsyncDisposable {
   readonly place: SecretPlace;
 }
 
-/** Creates a new, empty place for secrets on one storage engine. */
+/** Creates a new, empty store for secrets in one kind of database, SQLite or PostgreSQL. */
 export type Engine = () => Promise<Place>;
 
 async function openSqlite(): Promise<Place> {

@@ -70,7 +70,10 @@ async function positions(events: AsyncIterable<Recorded<NewEvent>>): Promise<num
   return (await take(events)).map(({ position }) => position);
 }
 
-/** Returns the positions of each key's events, in order. */
+/**
+ * Returns, for each idempotency key, the positions in the log of the events that were appended with it, in ascending
+ * order.
+ */
 function placesByKey(events: readonly Recorded<NewEvent>[]): Map<string, number[]> {
   const places = new Map<string, number[]>();
   for (const { data, position } of events) {

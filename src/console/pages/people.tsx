@@ -62,8 +62,8 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
 };
 
 export const peoplePage = consolePage({
-  // The list at an earlier moment can mostly be computed backwards from the present contacts. Only if these cannot be
-  // used, all contacts are folded for the page.
+  // For an earlier moment, the list is computed backwards from the present contacts. If these are not available, the
+  // page folds the contacts up to its moment.
   reads: ({ hasNow }) => (hasNow("contacts") ? ["account"] : ["account", "contacts"]),
   render: renderPeople,
 });

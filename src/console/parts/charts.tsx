@@ -22,8 +22,8 @@ export interface Bar<Kind extends string> {
   readonly label: string;
   readonly counts: Readonly<Record<Kind, number>>;
   /**
-   * Counts of the same bar in the previous period, which is as long as the chart. Only the first kind is compared.
-   * Undefined if the chart does not compare.
+   * Counts of the bar at the same place in the period before the chart's, which is as long. The chart compares only its
+   * first kind. Undefined if it compares none.
    */
   readonly before?: Readonly<Record<Kind, number>>;
 }

@@ -190,7 +190,10 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Component
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
 
-/** A problem of an endpoint. `name` is undefined if it is a refusal of the endpoint's operation. */
+/**
+ * An error response of an endpoint. `name` is its name in the list of problems; a refusal of the endpoint's operation
+ * has none, because it is not in that list.
+ */
 interface Listed {
   readonly name?: ProblemName;
   readonly problem: Problem;

@@ -34,8 +34,8 @@ export function createLineChannel(options: {
   return {
     name: "messaging",
     network: "line",
-    // The credential includes the recipient, because a wrong recipient suspends the channel, as a wrong token does,
-    // until the recipient is changed.
+    // A suspension ends when the credential changes. The credential includes the recipient, because a wrong recipient
+    // suspends the channel as a wrong token does.
     credential: secret(`${to}\n${accessToken.reveal()}`),
     recognisesMs: RECOGNISES_MS,
     async send(dispatch, { timeoutMs }) {

@@ -52,8 +52,8 @@ interface Refused {
 }
 
 /**
- * Makes the events about requested recipients that the run passes over without a skip. Recipients that no caller
- * requested need none.
+ * Makes an event for each recipient that a caller requested and that the run does not reach, without recording a skip.
+ * Recipients that no caller requested need no event.
  */
 export function toNotReached(current: RunState | null, run_id: string, refused: readonly Refused[]): NewEvent[] {
   return refused.flatMap(({ recipient, verdict }): NewEvent[] => {

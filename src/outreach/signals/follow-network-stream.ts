@@ -86,7 +86,10 @@ interface Following {
   readonly lease: HeldLease;
   readonly signal: AbortSignal;
   readonly gap: ReturnType<typeof createGapReading>;
-  /** Ids of the newest signals that were recorded as charged. */
+  /**
+   * Ids of the newest signals whose cost is recorded: the network charges for each signal, and a signal that is
+   * delivered again is not recorded as charged twice.
+   */
   readonly charged: Set<string>;
   readonly userId: string;
 }

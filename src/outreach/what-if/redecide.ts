@@ -113,8 +113,8 @@ export function mayGoOn(world: World, { identities, ms }: Circumstances): boolea
 export function isSameDecision(one: Redecided, other: Redecided): boolean {
   if (one.kind === "skip" && other.kind === "skip")
     return one.reason === other.reason && one.isRecorded === other.isRecorded;
-  // Two messages count as the same decision even with different texts, and two ends of a run even for different
-  // reasons.
+  // A what-if question counts only changed decisions. Two messages with different texts, or two ends of a run for
+  // different reasons, are the same decision.
   return one.kind === other.kind;
 }
 

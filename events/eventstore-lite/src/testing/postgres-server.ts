@@ -287,7 +287,10 @@ interface Pool {
   stop(): Promise<unknown>;
 }
 
-/** Starts a pool of connections to the server, on a thread, because tests may block the caller's. */
+/**
+ * Starts a pool of connections to the server. The pool runs on a thread of its own, because a test may block the main
+ * thread.
+ */
 async function startPool(port: number): Promise<Pool> {
   const thread = new Worker(new URL("./connection-pool-thread.ts", import.meta.url), { workerData: port });
   const [listening] = (await once(thread, "message")) as [number];
