@@ -462,7 +462,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       page: "/activity",
       does: "verify the log",
       address: "/activity",
-      act: ({ operator }) => operator.press("Verify now"),
+      act: ({ operator }) => operator.press("Check the log"),
       sees: /^Whole$/i,
       logs: ["LogVerified", { result: "whole" }],
     },

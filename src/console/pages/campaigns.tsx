@@ -262,6 +262,9 @@ function EndForm({ name, back }: { readonly name: string; readonly back: string 
   );
 }
 
+/** The words for each reason of the count, for the script. */
+const REASON_WORDS = JSON.stringify(Object.fromEntries(SKIP_REASONS.map((reason) => [reason, describeSkip(reason)])));
+
 interface CampaignFormProps {
   /** Names of all campaigns, for the audience of a follow-up. */
   readonly names: readonly string[];
@@ -288,33 +291,48 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
           label="Name"
           name="name"
           required
+          autofocus
           maxLength={40}
           pattern="[a-z0-9]([a-z0-9\-]{0,38}[a-z0-9])?"
           title="Lower-case letters, digits and hyphens"
+          placeholder="lower-case letters, digits and hyphens"
         />
       ) : null}
-      <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
+      <Lines label="Message" name="text" value={text ?? ""} rows={6} required autofocus={!isNew} />
       <Field
-        label={`Gap in days; empty: ${gapDays}`}
+        label="Days after any earlier message"
         type="number"
         name="gap_days"
         min={Math.min(gapDays, ownGapDays ?? Infinity)}
         max={3650}
         value={ownGapDays}
+        placeholder={String(gapDays)}
       />
-      <Field label="Topic" name="topic" maxLength={100} value={topic ?? ""} />
+      <Field
+        label="Topic, for consents that name one"
+        name="topic"
+        maxLength={100}
+        value={topic ?? ""}
+        placeholder="none"
+      />
       <fieldset>
         <legend>Only recipients who fit all of these</legend>
         <Select name="source" label="Source" values={AUDIENCE_SOURCES} chosen={audience.source} />
         <Select name="basis" label="Basis" values={BASES} chosen={audience.basis} />
         <Lines
-          label="Fields, such as city=Rome|Pisa, one a line"
+          label="Fields, one a line"
           name="fields"
           value={audience.fields?.join("\n") ?? ""}
           rows={2}
+          placeholder="city=Rome|Pisa"
         />
-        <Lines label="Time zones, one a line" name="timezones" value={audience.timezones?.join("\n") ?? ""} rows={2} />
-        <Field label="Clicked the link, or any" name="clicked" maxLength={500} value={audience.clicked ?? ""} />
+        <Lines
+          label="Time zones, one a line"
+          name="timezones"
+          value={audience.timezones?.join("\n") ?? ""}
+          rows={2}
+          placeholder="Europe/Rome"
+        />
         <Select
           name="messaged"
           label="Got a message of"
@@ -323,14 +341,30 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
           inWords={String}
           none="does not matter"
         />
-        <Field label="At least so many days ago" type="number" name="days" min={1} max={3650} value={audience.days} />
+        <Field
+          label="That message is so many days old"
+          type="number"
+          name="days"
+          min={1}
+          max={3650}
+          value={audience.days}
+          placeholder="any"
+        />
         <label>
-          <input type="checkbox" name="replied" value="true" checked={audience.replied} /> and replied to it
+          <input type="checkbox" name="replied" value="true" checked={audience.replied} /> They replied to it
         </label>
         <label>
-          <input type="checkbox" name="failed" value="true" checked={audience.failed} /> and it failed
+          <input type="checkbox" name="failed" value="true" checked={audience.failed} /> It failed
         </label>
+        <Field
+          label="Clicked the link"
+          name="clicked"
+          maxLength={500}
+          value={audience.clicked ?? ""}
+          placeholder="any, or go.example/guide"
+        />
       </fieldset>
+      <output data-count={REASON_WORDS} />
       <button class={isNew ? "primary" : undefined}>{isNew ? "Create campaign" : "Change campaign"}</button>
     </ConfirmedAction>
   );

@@ -5,6 +5,7 @@ import {
   findRunId,
   nameRun,
   OUTCOMES,
+  readRunCounts,
   readRunList,
   readRunPage,
   RUN_COLUMNS,
@@ -24,6 +25,7 @@ import { consolePage, readChoice, readNumber, useView, type Made, type View } fr
 import { RecipientLink } from "../parts/events.tsx";
 import { Badge, Icon, type BadgeState, type IconName } from "../parts/icon.tsx";
 import { A, Tabs } from "../parts/link.tsx";
+import { toSpaces } from "../parts/action-form.tsx";
 import { DryRunFields } from "../parts/run-card.tsx";
 import {
   breakable,
@@ -73,13 +75,50 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
       <Table
         label="Runs"
         columns={columns}
-        rows={runs.map((run) => toCells(run, hasContacted))}
+        rows={runs.flatMap((run, at) => {
+          const cells = toCells(run, hasContacted);
+          const week = findWeek(view, run.started_at);
+          const isFirst = at === 0 || findWeek(view, runs[at - 1]!.started_at).from !== week.from;
+          return sort.by === "run" && isFirst ? [[<Week view={view} week={week} />], cells] : [cells];
+        })}
         empty="There was no run yet. A dry run shows the recipients of the first one."
         isTall
       />
       {kept < count + dry ? <p class="quiet">The newest {grouped(kept)} are listed.</p> : null}
       <ListPages path="/runs" rows="runs" next={next} />
     </ConsoleDocument>
+  );
+}
+
+/** Returns the week of a moment in the quota's time zone, from Monday on, as ms since 1970. */
+function findWeek({ settings }: View, at: string) {
+  const day = Temporal.Instant.from(at).toZonedDateTimeISO(settings.timezone).startOfDay();
+  const monday = day.subtract({ days: day.dayOfWeek - 1 });
+  return { from: monday.epochMilliseconds, to: monday.add({ days: 7 }).epochMilliseconds };
+}
+
+type WeekProps = { readonly view: View<"run" | "runs">; readonly week: ReturnType<typeof findWeek> };
+
+/** Heads the runs of a week with its days, and with what all runs of that week did. Dry runs do not count. */
+function Week({ view, week: { from, to } }: WeekProps): VNode {
+  const runs = [...view.state("runs").started].filter(([, { dry_run, started_at }]) => {
+    const at = Date.parse(started_at);
+    return !dry_run && at >= from && at < to;
+  });
+  const counts = runs.map(([runId, run]) => readRunCounts(view.state("run"), runId, run));
+  const sum = (name: "sent" | "skipped" | "failed") => grouped(counts.reduce((all, one) => all + one[name], 0));
+  const usd = runs.reduce((all, [, { end }]) => all + (end?.usd ?? 0), 0);
+  return (
+    <span class="week">
+      <b>
+        {from <= view.now && view.now < to ? "This week, " : ""}
+        <Time at={toIso(from)} as="date" /> – <Time at={toIso(to - 1)} as="date" />
+      </b>
+      <small class="quiet">
+        {countInWords(runs.length, "run")} · {sum("sent")} sent, {sum("skipped")} skipped, {sum("failed")} failed
+        {usd === 0 ? "" : ` · ${formatUsd(usd)}`}
+      </small>
+    </span>
   );
 }
 
@@ -105,7 +144,11 @@ function toCells(run: Run, hasContacted: boolean): readonly Cell[] {
       <Badge state={["neutral", "eye", "nothing sent"]} />
     ) : (
       <span title={end === null ? undefined : ENDS[end.reason]}>
-        <Badge state={toEndState(end?.reason)} />
+        {end !== null && WANTED.includes(end.reason) ? (
+          toCapital(toSpaces(end.reason))
+        ) : (
+          <Badge state={toEndState(end?.reason)} />
+        )}
       </span>
     ),
   ];
