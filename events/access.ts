@@ -51,9 +51,7 @@ export const TokenUsed = defineEvent(
  */
 export const KeyRotated = defineEvent("KeyRotated", Type.Object({ from: Type.String(), to: Type.String() }, closed));
 
-/**
- * The kind of personal data that was read: a page of the console, a response of the API, or the output of a command.
- */
+/** Kind of personal data that was read, no matter if a console page, the API or a command showed it. */
 export const readResource = Type.Union([
   Type.Literal("overview"),
   Type.Literal("run"),

@@ -138,8 +138,8 @@ export interface Contacts {
   /** Ids of the recipients that the network refused since it accepted the last message, each once. */
   refused: string[];
   /**
-   * Values that events have replaced in `refused`, and in one entry of `former` (null: it was absent), in the order of
-   * the log.
+   * Values from before an event changed `refused` or an entry of `former`, in the order of the log; null if the entry
+   * was absent. A past state is restored with them.
    */
   replaced: {
     readonly at: number;

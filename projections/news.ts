@@ -143,7 +143,7 @@ const COUNTED = [
 
 export const news: Projection<News> = {
   name: "news",
-  version: 5,
+  version: 6,
   types: [
     ...COUNTED,
     "RunStarted",
@@ -185,7 +185,7 @@ function evolveNews(state: News, event: Folded): void {
     case "DryRunFinished": {
       const run = state.runs.get(event.data.run_id);
       if (run !== undefined) evolveRun(run, event, at);
-      return;
+      break;
     }
     case "DispatchAbandoned":
     case "DispatchInDoubt": {
@@ -245,6 +245,8 @@ function newsKind({ type, data }: Folded): string | undefined {
       return `${type}:${data.reason}`;
     case "RecipientRetryAllowed":
       return data.run_id === undefined ? type : undefined;
+    case "DirectMessageSent":
+      return data.settled_by === "operator" ? `${type}:operator` : undefined;
     case "LinkAdded":
       return data.template === undefined ? type : undefined;
     case "DispatchRetryRequested":

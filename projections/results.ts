@@ -137,7 +137,7 @@ export interface Results extends TemplateNames {
  */
 export const results: Projection<Results> = {
   name: "results",
-  version: 7,
+  version: 8,
   types: [
     "DirectMessageAttempted",
     "DirectMessageSent",
@@ -208,8 +208,10 @@ function attempt(state: Results, { position, time: at, data }: Folded<"DirectMes
   const { id } = recipient;
   const codes = personal_links.map(({ code }) => code);
   const earlier = state.tracked.get(id) ?? NONE;
-  const before = isOfOther(state, earlier, data.campaign ?? DEFAULT_CAMPAIGN) ? { before: earlier } : {};
-  const clicks = { clicks: [], suspected: [], first: null, ...before };
+  // A retry in the same campaign takes the place of the message that failed.
+  const isOther = isOfOther(state, earlier, data.campaign ?? DEFAULT_CAMPAIGN);
+  const before = isOther ? earlier : state.messages.get(earlier)?.tracked?.before;
+  const clicks = { clicks: [], suspected: [], first: null, ...(before === undefined ? {} : { before }) };
   const number = state.messages.size;
   state.messages.set(number, {
     position,
@@ -372,9 +374,15 @@ function findTrackedNumber({ tracked }: Results, { id, username }: Recipient): n
   return tracked.get(id ?? `@${username?.toLowerCase()}`) ?? NONE;
 }
 
-/** Returns the last message to a recipient that contained links of their own. */
-export function findTracked(state: Results, who: Recipient): Message | undefined {
-  return state.messages.get(findTrackedNumber(state, who));
+/**
+ * Returns the recipient's clicks on the links of their own in this message, which are no clicks on another message.
+ * Undefined if it has no such links, or if they are not tracked.
+ */
+export function findTracked(
+  { codes, messages }: Results,
+  { personal_links: [own] = [] }: Pick<Attempted, "personal_links">,
+): TrackedClicks | undefined {
+  return messages.get(codes.get(own?.code ?? "") ?? NONE)?.tracked ?? undefined;
 }
 
 /**

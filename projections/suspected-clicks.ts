@@ -21,7 +21,7 @@ interface Send {
    * absent for a message that a look-up found.
    */
   at: number[];
-  /** True while the outcome of the message is unknown. */
+  /** True until the log records an outcome of the message. A doubt about it counts as one. */
   open: boolean;
   /** Number of further clicks that may be taken for the network's, for each link of the message. */
   left: Map<string, number>;
@@ -285,7 +285,7 @@ function removeOpen({ open }: SentLink, id: string): void {
   if (at !== -1) open.splice(at, 1);
 }
 
-/** Records that a message has its final outcome, possibly long after it was in doubt. */
+/** Records that a message has an outcome: it was sent, it failed, or it is in doubt. */
 function close(send: Send | undefined): void {
   if (send !== undefined) send.open = false;
 }

@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline/promises";
 import { runCommandLine } from "./commands/shared/root-command.ts";
 import { EXIT } from "./commands/shared/terminal.ts";
 import { writeAll, writeText } from "./commands/shared/write-output.ts";
@@ -22,6 +21,7 @@ const faults = loadEnvFile();
 
 /** Asks on stderr and reads a line from stdin. The answer is empty if the question is interrupted. */
 async function ask(question: string): Promise<string> {
+  const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return await lines.question(question, { signal: interruption.signal });

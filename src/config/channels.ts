@@ -5,7 +5,7 @@ import { type Environment, variables, type Variable } from "./schema.ts";
 import { readUrl, parseHttpUrl } from "./urls.ts";
 
 /**
- * Reads the configuration of X. Undefined without X_CLIENT_ID; even then the addresses of X are checked, so that the
+ * Reads the configuration of X; undefined without X_CLIENT_ID. Checks the URLs of X in either case, so that the
  * operator learns of a fault early.
  */
 export function readX({ values, env, report }: Settings) {

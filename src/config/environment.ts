@@ -177,12 +177,15 @@ export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
 export function findClosest(name: string, known: readonly string[]): string | undefined {
   return known.find((one) => {
     if (one.length < NAME_CHARS_MIN || Math.abs(name.length - one.length) > EDITS_MAX) return false;
-    return editDistance(name.toUpperCase(), one.toUpperCase()) <= EDITS_MAX;
+    return differsByTypo(name.toUpperCase(), one.toUpperCase());
   });
 }
 
-/** Counts the edits between two names (Levenshtein distance): characters inserted, deleted or replaced. */
-function editDistance(a: string, b: string): number {
+/**
+ * True if at most {@link EDITS_MAX} edits lie between two names (Levenshtein distance): characters inserted, deleted or
+ * replaced. Stops at the first row without a smaller distance: each start compares thousands of names.
+ */
+function differsByTypo(a: string, b: string): boolean {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {
     const current = [row];
@@ -190,7 +193,8 @@ function editDistance(a: string, b: string): number {
       const replaced = (above[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
       current.push(Math.min(replaced, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
     }
+    if (Math.min(...current) > EDITS_MAX) return false;
     above = current;
   }
-  return above[b.length] ?? 0;
+  return (above[b.length] ?? 0) <= EDITS_MAX;
 }

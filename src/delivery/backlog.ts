@@ -140,7 +140,7 @@ export async function readUndelivered(moment: ReadMoment<"deliveries">, query: U
   return { texts, fault: undefined, lists: await Promise.all(lists) };
 }
 
-/** Finds the matching dead letters that ended up to the page's moment; the state may be newer than the page by now. */
+/** Finds the matching dead letters that existed at the page's moment. The state may have changed since then. */
 async function findListed(
   { store, state, position }: ReadMoment<"deliveries">,
   filter: DispatchFilter,

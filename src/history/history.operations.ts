@@ -176,10 +176,12 @@ export const showClicks = operation({
       };
     }
     const link = parseLink(wanted);
-    const { states, ...place } = await at(as_of, "clicks");
-    const one = listLinkCounts(await countLink(store, streamsOfLink(states.clicks, link), place)).find(
-      (each) => each.link === link,
-    );
+    const { states, ...place } = await at(as_of, "clicks", "suspected");
+    const { others } = states.clicks;
+    // The states hold all clicks of each link until they drop a link, which may be clicked again later.
+    const isWhole = others.clicks + others.bots === 0;
+    const counted = isWhole ? states : await countLink(store, streamsOfLink(states.clicks, link), place);
+    const one = listLinkCounts(counted).find((each) => each.link === link);
     if (one === undefined) return "unknown_link";
     return { ...pickClicks(one), links: [one], others: pickClicks(noClicks()), as_of: toMomentJson(place) };
   },

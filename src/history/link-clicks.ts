@@ -4,7 +4,7 @@ import { findContact } from "../../projections/contact-identity.ts";
 import { quarterAt, type Quarters } from "../../projections/quarter-hours.ts";
 import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import type { Referrers } from "../../projections/messages-by-link.ts";
-import { formatTemplate } from "../../projections/results.ts";
+import { formatTemplate, type Results } from "../../projections/results.ts";
 import { linkKey } from "../../projections/link-keys.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
 import { msOf } from "../../projections/time.ts";
@@ -162,15 +162,18 @@ function sumUp(clicks: readonly Recorded[], suspectedAt: Quarters<{ readonly sus
  * Reads the newest messages that contain a link, from which its clicks may come. Undefined if no message contains it.
  */
 export async function readSentTo(moment: PageMoment<"contacts" | "referrers" | "results">, link: string) {
-  const referrers = moment.state("referrers").links.get(link);
-  if (referrers === undefined) return undefined;
-  const { newest, messages } = referrers;
+  const known = moment.state("referrers").links.get(link);
+  const replaced = countSent(moment.state("results"), link) - (known?.messages ?? 0);
+  if (known === undefined && replaced <= 0) return undefined;
+  const { newest, messages, variants } = known ?? { newest: [], messages: 0, variants: [] };
   const events = await Array.fromAsync(eventsAt(moment.store, newest));
   const attempts = events.filter((event) => event.type === "DirectMessageAttempted");
   const [only] = attempts;
   const contact = only && findContact(moment.state("contacts"), only.data.recipient);
   return {
-    summary: summarize(moment, referrers),
+    summary: messages === 0 ? undefined : summarize(moment, { messages, variants }),
+    /** Number of messages with a link of the recipient's own in place of this one. */
+    replaced: Math.max(0, replaced),
     messages,
     /**
      * True if the link was sent to one recipient only, who does not permit tracking. Their name next to the clicks
@@ -184,10 +187,22 @@ export async function readSentTo(moment: PageMoment<"contacts" | "referrers" | "
   };
 }
 
+/** Counts the messages that the network accepted with a link, or with a link of the recipient's own in its place. */
+function countSent({ links, messages }: Results, link: string): number {
+  const number = links.get(link);
+  if (number === undefined) return 0;
+  let count = 0;
+  for (const message of messages.values()) if (message.outcome === "sent" && message.links.includes(number)) count++;
+  return count;
+}
+
 /**
  * Describes the messages that contain a link, such as `In 3 messages: 2 of variant A of Autumn invite, 1 of variant B.`
  */
-function summarize(moment: PageMoment<"results">, { messages, variants }: Referrers): Sentence {
+function summarize(
+  moment: PageMoment<"results">,
+  { messages, variants }: Omit<Referrers, "newest" | "last_position">,
+): Sentence {
   const counted = variants.map(({ template, variant, messages: count }) => {
     const name = template === "" ? [] : say` of ${other(formatTemplate(moment.state("results"), template))}`;
     return say`${grouped(count)} of variant ${other(variant)}${name}`;

@@ -64,7 +64,7 @@ export async function readResults({ reader, now }: ResultsMoment, { days, from, 
   const found = await readOrReason(() => ask(chosen));
   const answer = typeof found === "string" ? await ask({}) : found;
   const { interval, previous_interval: previous, rows, verdicts } = answer;
-  const names = namesIn(rows);
+  const names = namesIn([...rows, ...verdicts]);
   const members = GROUP_MEMBERS[by];
   const isTracked = isTrackedOnly(by);
   return {

@@ -141,11 +141,13 @@ export async function readRunPage(
   const all = toRows(moment, events, run?.end == null);
   const wanted = all.filter(({ outcome }) => only === undefined || outcome === only);
   const ended = run?.end?.position === undefined ? undefined : await eventAt(moment.store, run.end.position);
-  const { dry_run: isDry, limit, recipients, rules } = begun.data;
+  const { dry_run: isDry, campaign, limit, recipients, rules } = begun.data;
   return {
     isDry,
     startedAt: begun.time,
     caller: begun.meta.caller,
+    /** Campaign of the run; undefined if it is `default`. */
+    campaign,
     limit,
     recipients,
     rules,
@@ -175,6 +177,7 @@ function toMarks(rows: readonly RunRow[]) {
  */
 function toRows(moment: RunMoment, events: readonly Recorded[], isInProgress: boolean): RunRow[] {
   const rows = new Map<string, RunRow>();
+  const attempts = new Map<string, Attempt>();
   let requested: RunRow[] = [];
   for (const event of events) {
     const { position, time, data } = event;
@@ -199,6 +202,7 @@ function toRows(moment: RunMoment, events: readonly Recorded[], isInProgress: bo
       rows.set(`${position}`, { ...row, recipient: named(moment, recipient), outcome, why });
     } else if (event.type === "DirectMessageAttempted") {
       const { attempt_id, recipient, variant } = event.data;
+      attempts.set(attempt_id, event.data);
       rows.set(attempt_id, {
         recipient: named(moment, recipient),
         position,
@@ -208,8 +212,9 @@ function toRows(moment: RunMoment, events: readonly Recorded[], isInProgress: bo
         why: "",
       });
     } else if ("attempt_id" in event.data) {
-      const row = rows.get(event.data.attempt_id);
-      if (row !== undefined) settleRow(moment, row, event);
+      const { attempt_id: id } = event.data;
+      const [row, attempt] = [rows.get(id), attempts.get(id)];
+      if (row !== undefined && attempt !== undefined) settleRow(moment, row, attempt, event);
     }
   }
   return [...rows.values(), ...(isInProgress ? requested : [])].toSorted((one, other) => one.position - other.position);
@@ -219,7 +224,9 @@ function named(moment: RunMoment, recipient: Recipient): RunRow["recipient"] {
   return { ...recipient, name: findContact(moment.state("contacts"), recipient)?.name };
 }
 
-function settleRow(moment: RunMoment, row: RunRow, { type, data, time }: Recorded): void {
+type Attempt = DataOf<"DirectMessageAttempted">;
+
+function settleRow(moment: RunMoment, row: RunRow, attempt: Attempt, { type, data, time }: Recorded): void {
   const contact = findContact(moment.state("contacts"), row.recipient);
   const isNewest = contact?.attempted_at === row.time;
   if (type === "DirectMessageFailed") {
@@ -233,24 +240,27 @@ function settleRow(moment: RunMoment, row: RunRow, { type, data, time }: Recorde
     if (contact?.status === "failed") Object.assign(row, { outcome: "failed", why: FAILURES.not_delivered });
   } else if (type === "DirectMessageSent") {
     row.outcome = "sent";
-    row.why = isNewest ? sayReaction(moment, contact) : "";
+    row.why = [...(isNewest ? listReactions(contact) : []), ...listClicks(moment, attempt)].join(", ");
     if (data.settled_by === "lookup") row.why ||= `found in the conversation at ${time.slice(11, 16)}`;
   }
 }
 
-/** Says what a recipient did after the newest message to them; empty if nothing is known. */
-function sayReaction(moment: RunMoment, contact: Contact): string {
-  const tracked = findTracked(moment.state("results"), contact)?.tracked;
-  const { clicks: { length: clicks } = [], first = null, sent = 0 } = tracked ?? {};
-  const after = first === null ? "" : `, ${formatDuration(Math.max(0, Math.round((first - sent) / 1000)))} after it`;
+/** Lists what a recipient did after the newest message to them. */
+function listReactions({ suppressed, replied, seen_at = "", attempted_at = "" }: Contact): readonly string[] {
+  const isSeen = seen_at !== "" && seen_at >= attempted_at;
   return [
-    contact.suppressed && "opted out",
-    contact.replied && "replied",
-    contact.seen_at !== undefined && !contact.replied && "seen",
-    clicks > 0 && `clicked${clicks === 1 ? "" : ` ${grouped(clicks)} times`}${after}`,
-  ]
-    .filter((one) => one !== false)
-    .join(", ");
+    ...(suppressed ? ["opted out"] : []),
+    ...(replied ? ["replied"] : []),
+    ...(isSeen && !replied ? ["seen"] : []),
+  ];
+}
+
+/** Lists what a recipient did with the links of their own in a message, which may be older than the newest one. */
+function listClicks(moment: RunMoment, attempt: Attempt): readonly string[] {
+  const { clicks = [], first = null, sent = 0 } = findTracked(moment.state("results"), attempt) ?? {};
+  if (clicks.length === 0) return [];
+  const after = first === null ? "" : `, ${formatDuration(Math.max(0, Math.round((first - sent) / 1000)))} after it`;
+  return [`clicked${clicks.length === 1 ? "" : ` ${grouped(clicks.length)} times`}${after}`];
 }
 
 /** Words for reasons of a failed message whose name does not explain them. */

@@ -2,7 +2,7 @@ import { findContact } from "../../projections/contact-identity.ts";
 import type { Contact } from "../../projections/contact.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
 import { findNumberedRun } from "../../projections/runs.ts";
-import { toLinkKey } from "../../projections/link-keys.ts";
+import { linkKey, toLinkKey } from "../../projections/link-keys.ts";
 import type { PageMoment } from "../projector/read-as-of.ts";
 import { EVENT_ID, findEventNear, toReading } from "./find-event.ts";
 import { findRunStart } from "./find-run.ts";
@@ -51,7 +51,7 @@ interface FoundInLog {
   readonly part: string;
 }
 
-type Searched = PageMoment<"campaigns" | "clicks" | "contacts" | "referrers" | "results" | "runs">;
+type Searched = PageMoment<"campaigns" | "clicks" | "contacts" | "links" | "referrers" | "results" | "runs">;
 
 /**
  * Searches the log for everything of which the text is the id, number or address, or a part of the name. `most`:
@@ -134,16 +134,20 @@ function findCampaigns(moment: Searched, part: string): readonly SearchResult[] 
 function findLink(moment: Searched, wanted: string): SearchResult | undefined {
   if (splitLink(wanted).includes("")) return undefined;
   const link = toLinkKey(wanted);
-  const isKnown = moment.state("clicks").links.has(link) || moment.state("referrers").links.has(link);
-  return isKnown ? { kind: "link", link } : undefined;
+  return listLinks(moment).has(link) ? { kind: "link", link } : undefined;
 }
 
 function findLinks(moment: Searched, part: string, exact: SearchResult | undefined, most: number): SearchGroup {
-  const known = new Set([...moment.state("clicks").links.keys(), ...moment.state("referrers").links.keys()]);
-  const others = [...known].filter((link) => link.toLowerCase().includes(part));
+  const others = [...listLinks(moment)].filter((link) => link.toLowerCase().includes(part));
   const first = exact?.kind === "link" ? [exact.link] : [];
   const links = [...new Set([...first, ...others])];
   return { kind: "link", total: links.length, results: links.slice(0, most).map((link) => ({ kind: "link", link })) };
+}
+
+/** Lists the links that were clicked, that messages contain, or that operators added, each as `domain/code`. */
+function listLinks(moment: Searched): ReadonlySet<string> {
+  const added = [...moment.state("links").shared].map(([code, { domain }]) => linkKey(domain, code));
+  return new Set([...moment.state("clicks").links.keys(), ...moment.state("referrers").links.keys(), ...added]);
 }
 
 function findPosition(moment: PageMoment, wanted: string): SearchResult | undefined {

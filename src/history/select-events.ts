@@ -95,7 +95,10 @@ async function lookFor(store: LogStore, { range, types, stream, isWanted }: Rang
   return { positions, end: undefined };
 }
 
-/** Returns the positions of events of these types, newest first; undefined if there are too many to test each. */
+/**
+ * Returns the positions of events of these types in an interval, newest first; undefined if there are too many to read
+ * each event and compare it with the filter.
+ */
 async function readIfFew(store: LogStore, types: readonly EventType[], from: number, to: number) {
   const positions: number[] = [];
   const query = { types, from, to, backwards: true, limit: PLACES_READ_MAX + 1 };

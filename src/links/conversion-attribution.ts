@@ -71,8 +71,8 @@ export async function readRecipientClicks(context: Reachlog, who: Recipient) {
 }
 
 /**
- * Reads the clicks at these positions. If a click was on a recipient's own link, the event right after the click names
- * that link's code.
+ * Reads the clicks at these positions. Also reads the event after each, because for a click on a recipient's own link
+ * it names the link's code.
  */
 export async function readClicksAt(context: Reachlog, positions: readonly number[]) {
   const { eventLog, projector } = context;

@@ -196,8 +196,8 @@ async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt
   for (const { projection, position } of rebuilt) {
     const { version } = projectionOf(projection);
     const snapshot = { version, position, state: await packState(states.get(projection)) };
-    // The former snapshot is removed first, because a newer one would stay otherwise: that of a restored log, or of an
-    // instance that serves a wrong state.
+    // The store keeps the snapshot with the highest position. A faulty instance, or a log before its restore, may have
+    // saved one higher than this, so it is removed first.
     await store.snapshots.remove([rebuiltName(projection), projection]);
     await store.snapshots.save(rebuiltName(projection), snapshot);
     await store.snapshots.save(projection, snapshot);

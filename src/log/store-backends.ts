@@ -64,7 +64,10 @@ export interface StorePlace {
    * ServiceError (busy) while a service has a log there.
    */
   import(events: AsyncIterable<Recorded<NewEvent>>): Promise<Head>;
-  /** Frees the space of archived events. Returns a sentence for the operator if it could not be freed. */
+  /**
+   * Frees the space of archived events. `holder` names the process in the lease under which this happens. Returns a
+   * sentence for the operator if the space could not be freed.
+   */
   compact(holder: string): Promise<string | undefined>;
 }
 

@@ -7,7 +7,7 @@ import { handle, record } from "../log/decide-and-append.ts";
 import type { SocialUser } from "../networks/network.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
-import { outreachState, quotaNow, RUN_ATTEMPTS_MAX, type RunContext } from "./run-context.ts";
+import { outreachState, quotaNow, RUN_ATTEMPTS_MAX, rulesNow, type RunContext } from "./run-context.ts";
 import { renderAll } from "../template/template.ts";
 import {
   decideTurn,
@@ -187,7 +187,7 @@ function createSendLoop(run: RunContext) {
 
 /** Executes a dry run. Adds to `names`, by id, the names of recipients that only the network knows. */
 async function executeDryRun(run: RunContext, names: Map<string, string>) {
-  const { rules, accountId } = run;
+  const { accountId } = run;
   const would_send: DryRun["would_send"][number][] = [];
   const variants: DryRun["variants"][number][] = [];
   const refused: Refused[] = [];
@@ -200,7 +200,7 @@ async function executeDryRun(run: RunContext, names: Map<string, string>) {
     },
     waitForTurn: async () => undefined,
     async write(user, source) {
-      const state = outreachState(run);
+      const [state, rules] = [outreachState(run), rulesNow(run)];
       const command = { user, attempt_id: run.makeId(), run_id: run.runId, accountId, now: quotaNow(run), source };
       const decision = decideTurn(state, rules, command);
       if ("refusal" in decision) return decision.refusal.isWindowClosed === true ? "closed" : decision.refusal.end;

@@ -17,9 +17,9 @@ import { showUnseen } from "../template/show-invisible-characters.ts";
 import { UNKNOWN_CAMPAIGN } from "./campaigns/campaigns.operations.ts";
 import type { OutreachRules } from "./decide.ts";
 import { STAND_INS, survey, type Survey } from "./judge-recipients.ts";
-import { warnOfNoOptOut } from "./run-status.ts";
 import { rulesForCampaign } from "./run-rules.ts";
 import { describeWindow } from "./send-window.ts";
+import { warnOfNoOptOut } from "./stop-words.ts";
 
 /** Default number of recipients named in a preview for each skip reason: as many as fit a screen. */
 const NAMED = 5;
@@ -193,7 +193,7 @@ function writeNotes({ outreach }: Config, template: Template, found: Survey, ms:
     ...(others.length === sources.length ? ["RECIPIENT_SOURCES lacks list: no run contacts imported recipients"] : []),
     ...(others.length === 0 ? [] : [`only a dry run shows recipients of ${others.join(", ")}`]),
     ...warnOfSlips(template.text),
-    ...[warnOfNoOptOut(outreach)].filter((warning) => warning !== undefined),
+    ...[warnOfNoOptOut({ template, stopWords: outreach.stopWords })].filter((warning) => warning !== undefined),
     ...(window === undefined ? [] : [`sending window: ${describeWindow(window, timezone, ms)}`]),
   ];
 }

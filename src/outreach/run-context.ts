@@ -156,6 +156,11 @@ export function forCampaign<Context extends OutreachContext>(context: Context, c
   return { ...context, rules: rulesForCampaign(context.rules, context.projector.state("campaigns"), campaign) };
 }
 
+/** Returns a run's rules by its campaign's newest definition, which an operator may have changed since the run's start. */
+export function rulesNow({ rules, projector }: OutreachContext): OutreachRules {
+  return rulesForCampaign(rules, projector.state("campaigns"), rules.campaign);
+}
+
 /** Waits until the projections hold everything that is in the log now, e.g. after a version conflict. */
 export async function waitForProjections({ eventLog, projector }: OutreachContext): Promise<void> {
   await projector.until((await eventLog.store.head()).position);

@@ -1,6 +1,8 @@
 import type { Static, TObject } from "@sinclair/typebox";
+import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
+import type { Campaigns } from "../../projections/campaigns.ts";
 import { findMissingEvidence } from "../../projections/consent.ts";
 import { countReachable, countWritable } from "../../projections/contact-campaigns.ts";
 import { findPerson } from "../../projections/contact-identity.ts";
@@ -15,16 +17,17 @@ import { eventAt, STREAMS } from "../log/event-log.ts";
 import { isoTime } from "../platform/clock.ts";
 import { grouped } from "../platform/counts-and-lists.ts";
 import { newestEvents, type PageMoment } from "../projector/read-as-of.ts";
-import { checkOptOut } from "../template/opt-out.ts";
-import { missingPlaceholders, renderAll } from "../template/template.ts";
+import { missingPlaceholders, renderAll, type Template } from "../template/template.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
-import { listOpenCampaigns } from "./campaigns/read-campaigns.ts";
+import { readCampaignText } from "./campaigns/campaign-text.ts";
+import { listOpenCampaigns, type CampaignSettings } from "./campaigns/read-campaigns.ts";
 import { messageRecipient } from "./decide.ts";
+import { readStart } from "./dry-run/estimate-start.ts";
 import { DEFAULT_SPACING_MS } from "./pacing-and-retries.ts";
 import { showQuota } from "./outreach.operations.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";
 import { placesLeft, remaining } from "./run-limits.ts";
-import { createStopWords } from "./stop-words.ts";
+import { describeOptOut } from "./stop-words.ts";
 import { changesAt, isOpen, refusesStart } from "./send-window.ts";
 import { SOURCE_KINDS } from "./sources/sources.ts";
 
@@ -54,7 +57,7 @@ export async function readRunStatus(moment: PageMoment<"quota" | "run" | "runs">
   return {
     current: readCurrentRun(moment, settings),
     last: end === undefined ? undefined : toEnded(moment, end as EndOfRun),
-    dry: await readNewestDryRun(moment),
+    dry: await readNewestDryRun(moment, settings),
     window: readWindow(moment, settings),
   };
 }
@@ -132,27 +135,28 @@ export function readRunRefusal({ stateNow, now }: PageMoment, settings: RunSetti
 const SENDS_SHOWN = 50;
 
 /** The newest dry run that has ended, for the overview. Undefined if there was none. */
-async function readNewestDryRun(moment: PageMoment<"runs">) {
+async function readNewestDryRun(moment: PageMoment<"runs">, settings: RunSettings) {
   const newest = [...moment.state("runs").started].findLast(([, { dry_run, end }]) => dry_run && end !== null);
   if (newest === undefined) return undefined;
   const [runId, run] = newest;
   const { position, end } = run;
-  const { caller, selection } = await readStart(moment, position);
+  const { caller, selection: limits } = await readRunStarted(moment, position);
   return {
     runId,
     at: end!.at,
     caller,
-    selection,
+    limits,
     sends: end!.sent,
     skips: end!.skipped,
     contacted: countContacted(run),
+    ...readStart(moment, settings, { limits, sends: end!.sent, end: end! }),
   };
 }
 
 /**
  * Reads who started a run, for which recipients and with which template. `position`: that of the event that started it.
  */
-async function readStart({ store }: PageMoment, position: number) {
+async function readRunStarted({ store }: PageMoment, position: number) {
   const event = await eventAt(store, position);
   if (event.type !== "RunStarted") throw new Error(`no run starts at position ${position}`);
   const { run_id: _id, dry_run: _dry, rules, ...selection } = event.data;
@@ -167,8 +171,8 @@ export type ShownDryRun = NonNullable<Awaited<ReturnType<typeof readDryRun>>>;
  * the template has changed since. Undefined if there is no such dry run.
  */
 export async function readDryRun(
-  moment: PageMoment<"account" | "contacts" | "quota" | "runs">,
-  settings: RunSettings,
+  moment: PageMoment<"account" | "campaigns" | "contacts" | "quota" | "runs">,
+  settings: RunSettings & { readonly campaigns: CampaignSettings },
   { runId, from }: { readonly runId: string; readonly from: number | undefined },
 ) {
   const run = moment.state("runs").started.get(runId);
@@ -187,19 +191,10 @@ export async function readDryRun(
     passed = {},
     variants = {},
   } = event.data;
-  const { caller, selection, template: templateId } = await readStart(moment, run.position);
-  const template = settings.template?.id === templateId ? settings.template : undefined;
-  const toRow = ({ data: { recipient, name, variant = "" } }: Recorded<"DryRunRecipientListed">) => {
-    const contact = findPerson(moment.state("contacts"), recipient);
-    const named = { ...recipient, name: contact?.name ?? name };
-    return { recipient: named, variant, text: textFor(recipient, name, variant) };
-  };
-  const textFor = (recipient: Recipient, name: string | undefined, variant: string): string | undefined => {
-    if (template === undefined || isErased(recipient)) return undefined;
-    const known = messageRecipient(findPerson(moment.state("contacts"), recipient), { ...recipient, name: name ?? "" });
-    const { rendered } = renderAll(template, known).find((one) => one.variant === variant) ?? {};
-    return rendered?.ok === true ? showUnseen(rendered.text) : undefined;
-  };
+  const { caller, selection, template: templateId } = await readRunStarted(moment, run.position);
+  const message = readMessage(moment.state("campaigns"), settings, selection.campaign);
+  const template = message?.id === templateId ? message : undefined;
+  const toRow = createToRow(moment, template);
   const listed = await readListed(moment, { from: run.position, to: position });
   const rows = listed.sends.filter((one) => from === undefined || one.position >= from);
   const { timezone, dailyLimit } = settings;
@@ -213,7 +208,11 @@ export async function readDryRun(
     selection: formatSentence(describeSelection(selection)),
     limits: selection,
     template: run.template,
+    campaign: selection.campaign ?? DEFAULT_CAMPAIGN,
+    /** Number of people in the log. A dry run that ended early has judged fewer. */
+    known: moment.state("contacts").people.size,
     isTemplateChanged: template === undefined && templateId !== undefined,
+    optOut: describeOptOut({ template: message, stopWords: settings.stopWords }),
     reason,
     until,
     sends,
@@ -245,11 +244,37 @@ export async function readDryRun(
     }),
     rows: rows.slice(0, SENDS_SHOWN).map(toRow),
     next: rows[SENDS_SHOWN]?.position,
-    /** Number of the last run that began after the dry run, so that the dry run's findings may be outdated. */
-    ranSince: [...moment.state("runs").started.values()].findLast(
-      ({ number, started_at }) => number !== null && started_at > at,
-    )?.number,
+    ...readStart(moment, settings, { limits: selection, sends, end: run.end }),
   };
+}
+
+/**
+ * Returns a function that makes the row of a listed recipient, with the text as the template and the log render it now.
+ */
+function createToRow({ state }: PageMoment<"contacts">, template: Template | undefined) {
+  const textFor = (recipient: Recipient, name: string | undefined, variant: string): string | undefined => {
+    if (template === undefined || isErased(recipient)) return undefined;
+    const known = messageRecipient(findPerson(state("contacts"), recipient), { ...recipient, name: name ?? "" });
+    const { rendered } = renderAll(template, known).find((one) => one.variant === variant) ?? {};
+    return rendered?.ok === true ? showUnseen(rendered.text) : undefined;
+  };
+  return ({ data: { recipient, name, variant = "" } }: Recorded<"DryRunRecipientListed">) => {
+    const contact = findPerson(state("contacts"), recipient);
+    const named = { ...recipient, name: contact?.name ?? name };
+    return { recipient: named, variant, text: textFor(recipient, name, variant) };
+  };
+}
+
+/** Returns the message that a run of the campaign would send now; undefined without one. */
+export function readMessage(
+  { named }: Campaigns,
+  { template, campaigns: { config } }: RunSettings & { readonly campaigns: CampaignSettings },
+  campaign = DEFAULT_CAMPAIGN,
+): Template | undefined {
+  const definition = named.get(campaign);
+  if (definition === undefined) return template;
+  const addresses = { linkBase: config.links.base, optOutBase: config.outreach.optOutBase };
+  return readCampaignText(definition, addresses).template;
 }
 
 /** Groups the recipients that a dry run would skip by the reason, the most frequent first. */
@@ -279,12 +304,11 @@ async function readListed({ store }: PageMoment, range: { readonly from: number;
 export function checkRun(
   { state, now }: PageMoment<"account">,
   settings: RunSettings,
-  { skips, startedAt }: ShownDryRun,
+  { skips, startedAt, optOut }: ShownDryRun,
 ): readonly { readonly isGood: boolean; readonly text: string }[] {
   const { user, authorized } = state("account");
   const lacking = skips.find(({ reason }) => reason === "missing_field")?.count ?? 0;
   const { window } = settings;
-  const optOut = describeOptOut(settings);
   return [
     lacking === 0
       ? { isGood: true, text: "Every placeholder has a value" }
@@ -332,7 +356,7 @@ export function readDryRunCost({ stateNow, position }: PageMoment, { requireCons
  * Counts the recipients in the log who lack consent or its evidence, and lists the template's fields for which none has
  * a value.
  */
-export function readReadiness({ state }: PageMoment<"contacts">, { template }: RunSettings) {
+export function readReadiness({ state }: PageMoment<"contacts">, { template, stopWords }: RunSettings) {
   const { people, fields } = state("contacts");
   let [unagreed, unproved] = [0, 0];
   for (const contact of people.values()) {
@@ -350,21 +374,7 @@ export function readReadiness({ state }: PageMoment<"contacts">, { template }: R
     unproved,
     /** Fields of the template for which no recipient has a value. */
     missingFields: template === undefined || people.size === 0 ? [] : missingPlaceholders(template, fields.keys()),
+    /** How the message offers to opt out; undefined without a template. */
+    optOut: describeOptOut({ template, stopWords }),
   };
-}
-
-interface MessageSettings {
-  readonly template: OutreachConfig["template"];
-  readonly stopWords: readonly string[];
-}
-
-/** Says how the message offers to opt out, and what the operator must make sure of. */
-export function describeOptOut({ template, stopWords }: MessageSettings) {
-  return template && checkOptOut(template, createStopWords(stopWords));
-}
-
-/** Returns a warning if a variant of the message offers no way to opt out. */
-export function warnOfNoOptOut(settings: MessageSettings): string | undefined {
-  const found = describeOptOut(settings);
-  return found?.isOffered === false ? found.detail : undefined;
 }

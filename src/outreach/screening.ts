@@ -9,6 +9,7 @@ import {
   LOOKUP_BATCH,
   outreachState,
   quotaNow,
+  rulesNow,
   type BatchEntry,
   type Reader,
   type RetryPolicy,
@@ -239,8 +240,7 @@ function isClosedToRead(screening: Screening, source: Source): boolean {
 
 /** True if the sending window is closed for the recipient. Their turn is then postponed. */
 function isLater(screening: Screening, contact: Contact | undefined): boolean {
-  const { run } = screening;
-  const isLate = isClosedFor(run.rules.window, contact, quotaNow(run));
+  const isLate = isClosedFor(screening.run.rules.window, contact, quotaNow(screening.run));
   if (isLate) postpone(screening, contact);
   return isLate;
 }
@@ -273,9 +273,9 @@ function isSourceSelected({ projector, rules }: RunContext, { name }: Source): b
 
 /** True if the run's limits leave this recipient out. */
 function isLeftOut(screening: Screening, source: TurnSource, recipient: Recipient, contact: Contact | undefined) {
-  const { rules, projector } = screening.run;
+  const { run } = screening;
   const found = { recipient, contact, source: namedSource(source.name) };
-  if (isForRun(projector.state("run").current, rules, found)) return false;
+  if (isForRun(run.projector.state("run").current, rulesNow(run), found)) return false;
   screening.isSourceUnfinished = true;
   return true;
 }
@@ -330,7 +330,7 @@ async function screenKnown(screening: Screening, source: TurnSource, entries: re
   const { run, seen, ids, skip } = screening;
   const open: BatchEntry[] = [];
   const refused: Refused[] = [];
-  const state = outreachState(run);
+  const [state, rules] = [outreachState(run), rulesNow(run)];
   for (const { recipient: named, user } of entries) {
     const id = named.id ?? ids.get(toHandleKey(named)) ?? findContact(state.contacts, named)?.id;
     const recipient = { ...named, ...(id === undefined ? {} : { id }) };
@@ -343,9 +343,9 @@ async function screenKnown(screening: Screening, source: TurnSource, entries: re
       refused.push({ recipient, verdict: LEFT_OUT });
       continue;
     }
-    const verdict = judgeKnown(state, run.rules, recipient, user, contact);
+    const verdict = judgeKnown(state, rules, recipient, user, contact);
     const isUnsure = verdict.verdict !== "ask" && source === REQUESTED && id === undefined;
-    if (verdict.verdict === "ask" || (isUnsure && needsLookUp(state, run.rules, verdict, contact)))
+    if (verdict.verdict === "ask" || (isUnsure && needsLookUp(state, rules, verdict, contact)))
       open.push({ recipient, ...(user === undefined ? {} : { user }) });
     else refused.push({ recipient, verdict });
   }
@@ -372,7 +372,7 @@ async function screenUsers(screening: Screening, source: TurnSource, open: reado
       refused.push({ recipient: { id: user.id, username: user.username }, verdict: LEFT_OUT });
       continue;
     }
-    const verdict = judgeUser(outreachState(run), run.rules, user);
+    const verdict = judgeUser(outreachState(run), rulesNow(run), user);
     if (verdict.verdict === "write") users.push(user);
     else refused.push({ recipient: { id: user.id, username: user.username }, verdict });
   }
@@ -382,7 +382,7 @@ async function screenUsers(screening: Screening, source: TurnSource, open: reado
 
 const LEFT_OUT = { verdict: "pass", reason: "left_out" } as const;
 
-/** Writes to a recipient, unless the network shows that they have a message of ours which a restored log lacks. */
+/** Sends a message to a recipient, unless the network shows one of ours that the log lost when it was restored. */
 async function writeUnlessFound(screening: Screening, user: SocialUser, source: TurnSource) {
   const { run, retry, skip, write } = screening;
   if (isLater(screening, find(run, user))) return "closed";

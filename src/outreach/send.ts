@@ -12,6 +12,7 @@ import {
   type OutreachContext,
   outreachState,
   RUN_ATTEMPTS_MAX,
+  rulesNow,
   quotaNow,
   type RunContext,
 } from "./run-context.ts";
@@ -63,9 +64,9 @@ type Intent = Extract<Awaited<ReturnType<typeof intend>>, { readonly text: strin
 
 /** Decides by the newest state whether the recipient gets a message. Appends the intent to write, or the skip. */
 async function intend(context: RunContext, user: SocialUser, source: RecipientSource | undefined) {
-  const { runId: run_id, accountId, metadata, lease, rules } = context;
+  const { runId: run_id, accountId, metadata, lease } = context;
   const recipient = { id: user.id, username: user.username };
-  const { campaign } = rules;
+  const { campaign } = context.rules;
   const attempt = { attempt_id: context.makeId(), run_id, recipient, ...omitUndefined({ campaign }) };
   const linkSecret = context.newLinkSecret?.();
   const optOutCode = context.newOptOutCode();
@@ -73,7 +74,7 @@ async function intend(context: RunContext, user: SocialUser, source: RecipientSo
     if (context.signal.aborted) return { refusal: { end: undefined } };
     if (isSkewed(context.skewMs())) return { refusal: { end: "clock_skewed" } };
     const command = { ...attempt, user, accountId, now: quotaNow(context), source, linkSecret, optOutCode };
-    return decideTurn(outreachState(context), rules, command);
+    return decideTurn(outreachState(context), rulesNow(context), command);
   };
   const handled = await handle(context, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
   if ("refusal" in handled) return { ...handled.refusal, attempt: undefined };
@@ -123,7 +124,7 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   if (refuseFollowUp(state, contact, context.rules) !== undefined) return "answered";
   if (isEnded(state, context.rules.campaign)) return "campaign_ended";
   const isCampaign = context.rules.campaign !== undefined;
-  if (isCampaign && refuseWithoutConsent(contact, context.rules) !== undefined) return "no_consent";
+  if (isCampaign && refuseWithoutConsent(contact, rulesNow(context)) !== undefined) return "no_consent";
   if (state.account.user?.id !== context.accountId) return "other_account";
   // The lease may have expired while the log was read.
   if (!isOurs()) return "lease_lost";

@@ -1,3 +1,6 @@
+import { checkOptOut } from "../template/opt-out.ts";
+import type { Template } from "../template/template.ts";
+
 /**
  * Matches letters of scripts that write words without spaces between them, or attach endings to words, as Korean does.
  */
@@ -149,4 +152,20 @@ function comparable(text: string): string {
       .replace(/\s+/g, " ")
       .trim()
   );
+}
+
+interface MessageSettings {
+  readonly template: Template | undefined;
+  readonly stopWords: readonly string[];
+}
+
+/** Says how the message offers to opt out, and what the operator must make sure of. */
+export function describeOptOut({ template, stopWords }: MessageSettings) {
+  return template && checkOptOut(template, createStopWords(stopWords));
+}
+
+/** Returns a warning if a variant of the message offers no way to opt out. */
+export function warnOfNoOptOut(settings: MessageSettings): string | undefined {
+  const found = describeOptOut(settings);
+  return found?.isOffered === false ? found.detail : undefined;
 }

@@ -177,7 +177,10 @@ function foldLate(
   });
 }
 
-/** Creates turns: batches of events run one after the other, and other work runs between two of them. */
+/**
+ * Creates the order of work: batches of events are folded one after the other, and other work is done between two
+ * batches.
+ */
 function createTurns() {
   const now = { folding: undefined as Promise<void> | undefined, between: undefined as Promise<void> | undefined };
   return {

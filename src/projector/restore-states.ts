@@ -63,7 +63,8 @@ export async function restoreStates(
     from.set(name, await unpackState(snapshot.state));
     positions.set(name, snapshot.position);
   }
-  // The head is read after the snapshots, because another process may append and save meanwhile.
+  // The head is read after the snapshots. Otherwise another process could append and save, and a snapshot would lie
+  // beyond the head.
   const head = await store.head();
   await preferRebuilt(store, from, positions, head.position);
   await applyForgotten(store, from, positions, { to: head.position, erase });

@@ -41,7 +41,7 @@ const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
 export type SnapshotWriter = ReturnType<typeof createSnapshotWriter>;
 
 export interface PastKept {
-  /** Position of the newest past snapshot of each projection. */
+  /** Position of each projection's newest snapshot among those that stay, so that past moments open fast. */
   readonly last: Positions;
   readonly every: number;
 }

@@ -12,7 +12,7 @@ import { findContact } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contact, type ContactStatus } from "../../projections/contact.ts";
 import { findTracked } from "../../projections/results.ts";
 import { peopleAt, type People } from "../../projections/rewind-contacts.ts";
-import { linksOf } from "../../projections/link-keys.ts";
+import { linksOf, toLinkKey } from "../../projections/link-keys.ts";
 import { effectiveBasis, findGrounds } from "../history/causes-and-effects.ts";
 import { describeConsent, SKIPS } from "../history/sentences/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
@@ -66,7 +66,7 @@ const VALUES: Readonly<Record<PeopleColumn, (contact: Contact) => string>> = {
   person: ({ id = "", username }) => username?.toLowerCase() ?? id,
   status: (contact) => String(SHOWN_STATUSES.indexOf(toShownStatus(contact))),
   basis: (contact) => String(BASES.indexOf(effectiveBasis(contact))),
-  skipped: ({ skipped }) => skipped[0] ?? "",
+  skipped: (contact) => toShownSkips(contact)[0] ?? "",
   message: ({ attempted_at = "" }) => attempted_at,
 };
 
@@ -75,11 +75,16 @@ function toShownStatus({ suppressed, held, status }: Contact): ShownStatus {
   return held ? "held" : status;
 }
 
+/** Leaves out that the contact was written to already if pages show that message anyway. */
+function toShownSkips({ skipped, attempted_at }: Contact): readonly SkipReason[] {
+  return attempted_at === undefined ? skipped : skipped.filter((reason) => reason !== "already_contacted");
+}
+
 /** A contact in the form in which pages show it. */
 export type ShownContact = ReturnType<typeof toShownContact>;
 
 function toShownContact(contact: Contact) {
-  const { id, username, name, skipped, attempted_at, seen_at, timezone, variant, received, replied, fields } = contact;
+  const { id, username, name, attempted_at, seen_at, timezone, variant, received, replied, fields } = contact;
   return {
     id,
     username,
@@ -87,7 +92,7 @@ function toShownContact(contact: Contact) {
     status: toShownStatus(contact),
     basis: effectiveBasis(contact),
     origins: ORIGINS.filter((origin) => isFrom(contact, origin)),
-    skipped,
+    skipped: toShownSkips(contact),
     attempted_at,
     seen_at,
     timezone,
@@ -231,7 +236,7 @@ export async function readRecipient(
   const shown = positions.slice(-EVENTS_SHOWN);
   const events = await readNewestFirst(moment, shown);
   const { reads = [] } = contact;
-  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted").map(hideCodes);
+  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted");
   return {
     known: "named" as const,
     recipient: toRecipient(contact),
@@ -242,9 +247,12 @@ export async function readRecipient(
     events,
     /** Number of events older than those shown, and the position before which the next page begins. */
     older: { count: positions.length - shown.length, before: shown[0] },
-    messages: attempts.map((attempt) => ({ attempt, outcome: describeOutcome(attempt, events) })),
-    trackedClicks: describeTrackedClicks(moment, contact),
-    links: listSentLinks(moment, contact, attempts, events),
+    messages: attempts.map((attempt) => ({
+      attempt: hideCodes(attempt),
+      outcome: describeOutcome(attempt, events),
+      trackedClicks: describeTrackedClicks(moment, attempt),
+    })),
+    links: listSentLinks(moment, contact, attempts.map(hideCodes), events),
     reads: await readNewestFirst(moment, reads.slice(-READS_SHOWN)),
     readCount: reads.length,
   };
@@ -284,11 +292,12 @@ function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Rec
 }
 
 /**
- * Describes a recipient's clicks on the links made for them alone. Empty if they have none or do not permit tracking.
+ * Describes a recipient's clicks on the links in a message that were made for them alone. Empty if it has none, or if
+ * they do not permit tracking.
  */
-function describeTrackedClicks(moment: PageMoment<"results">, contact: Contact): string {
-  const tracked = findTracked(moment.state("results"), contact)?.tracked;
-  if (tracked == null) return "";
+function describeTrackedClicks(moment: PageMoment<"results">, { data }: Attempt): string {
+  const tracked = findTracked(moment.state("results"), data);
+  if (tracked === undefined) return "";
   const { clicks, suspected, first, sent } = tracked;
   const after =
     first === null ? "" : `, the first ${formatDuration(Math.round((first - sent) / 1_000))} after the message`;
@@ -298,7 +307,7 @@ function describeTrackedClicks(moment: PageMoment<"results">, contact: Contact):
 }
 
 /**
- * Lists the links of the messages to a recipient. `clicks`: those of all recipients with the link; undefined if it was
+ * Lists the links of the messages to a recipient. `isReplaced`: they got a link of their own instead. `clicks`: those of all recipients with the link; undefined if it was
  * in one message only and its recipient does not permit tracking.
  */
 function listSentLinks(
@@ -309,10 +318,18 @@ function listSentLinks(
 ) {
   const sent = attempts.filter((attempt) => describeOutcome(attempt, events) === "sent");
   const isTracked = contact.tracking.status === "granted";
+  const isReplacedIn = ({ data: { replaced_links = [] } }: Attempt, link: string) =>
+    replaced_links.some((one) => toLinkKey(one) === link);
   return [...new Set(sent.flatMap(({ data }) => linksOf(data)))].map((link) => {
     const messages = moment.state("referrers").links.get(link)?.messages ?? 0;
     const { clicks = 0, bots = 0, suspected = 0 } = moment.state("suspected").links.get(link) ?? {};
     const isShown = messages !== 1 || isTracked;
-    return { link, messages, clicks: isShown ? { people: clicks - suspected, suspected, bots } : undefined };
+    const isReplaced = sent.every((attempt) => !linksOf(attempt.data).includes(link) || isReplacedIn(attempt, link));
+    return {
+      link,
+      isReplaced,
+      messages,
+      clicks: isShown ? { people: clicks - suspected, suspected, bots } : undefined,
+    };
   });
 }

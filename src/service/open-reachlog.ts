@@ -73,7 +73,6 @@ export async function openReachlog(config: Config, overrides: ReachlogOverrides 
   const { clock, acceptLoss, acceptLostKeys, takeOverKeys, writerThread = joining !== undefined } = overrides;
   await using opening = new AsyncDisposableStack();
 
-  // The log, with the keys of its personal data and its vault.
   const served = joining && { owner: joining.owner, onCommit: joining.onCommit, logger: overrides.logger };
   const accepted = { acceptLoss, acceptLostKeys, takeOverKeys, writerThread };
   const encryptedLog = opening.use(await openLog(config, { clock, makeId, ...accepted, ...served }));

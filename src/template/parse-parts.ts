@@ -89,7 +89,10 @@ function placeholder(text: string, open: number, close: number): Part {
   return { field, fallback };
 }
 
-/** Name of the placeholder for a page to opt out. No field can have it. */
+/**
+ * Name of the placeholder for the address of the recipient's opt-out page. A field of a recipient cannot have this
+ * name.
+ */
 const OPT_OUT = "optout";
 
 /**

@@ -13,8 +13,8 @@ const EXPIRED_MS = 15_001;
 const SLOW_MS = 30_000;
 
 /**
- * Creates the token lease of one process, which runs its work one piece after the other. `leases` overrides methods of
- * the store's leases.
+ * Creates the queue of the process `holder`, which works one job after the other while it holds the lease on the
+ * tokens. `leases` overrides methods of the store's leases.
  */
 function queueOf(world: AccountHarness, holder: string, leases: Partial<EventStore["leases"]> = {}) {
   const { eventLog } = world;

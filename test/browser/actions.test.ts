@@ -204,7 +204,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       act: async ({ operator }) => {
         await operator.press("Dry run");
         const [start, dry] = [
-          operator.page.getByRole("link", { name: "Start run…" }),
+          operator.page.getByRole("button", { name: "Start run…" }),
           operator.page.getByRole("button", { name: "Dry run", exact: true }),
         ];
         // The two buttons stand side by side, also on a phone.

@@ -5,7 +5,7 @@ import { createStates } from "../../projections/states.ts";
 import { foldToMoment } from "../../src/commands/shared/as-of-option.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { histories } from "../projections/history.ts";
-import { countCases } from "../harness/case-count.ts";
+import { countCases, countSituations } from "../harness/case-count.ts";
 
 const CASES = { numRuns: countCases(1_000) };
 
@@ -30,5 +30,5 @@ test("a fold to a position or a time equals the states of the events until then"
     CASES,
   );
   // Control: some of the histories hold messages, so the comparison means something.
-  expect(sent).toBeGreaterThan(countCases(20));
+  expect(sent).toBeGreaterThan(countSituations(20));
 });

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { clicks } from "../harness/memory/operation-commands.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
+import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
@@ -90,6 +91,21 @@ test.each([
   expect(JSON.parse((await world.run(clicks, "go.example/a", ...asked)).out)).toMatchObject({ links: [of] });
   const { links } = JSON.parse((await world.run(clicks, ...asked)).out) as { links: { link: string }[] };
   expect(links.find(({ link }) => link === of.link)).toMatchObject(of);
+});
+
+test("clicks LINK counts all clicks of a link that the list has dropped, or counts again since then", async () => {
+  await using busy = await openCommands();
+  await tell(busy);
+  const read = async (...named: string[]) =>
+    (JSON.parse((await busy.run(clicks, ...named, "--json")).out) as { links: { link: string }[] }).links;
+  const before = await read("go.example/a");
+  const more = Array.from({ length: COUNTED_LINKS_MAX }, (_, at) => click(`other${at}`));
+  await busy.append(STREAMS.link("go.example", "others"), more);
+  expect(await read()).not.toContainEqual(expect.objectContaining({ link: "go.example/a" }));
+  expect(await read("go.example/a")).toEqual(before);
+  await busy.append(STREAMS.link("go.example", "a"), [click("a")]);
+  expect(await read()).toContainEqual(expect.objectContaining({ link: "go.example/a", clicks: 1 }));
+  expect(await read("go.example/a")).toMatchObject([{ clicks: 4, suspected: 2, bots: 1 }]);
 });
 
 test("clicks recorded in other spellings by an older version count for one link", async () => {

@@ -166,6 +166,16 @@ test("mistakes in the message cause a warning, and invisible characters are made
   expect(out).toContain('line 1: "{name}" is sent as it stands; a placeholder is {{name}}\n');
 });
 
+test("a preview of a campaign warns of its own text, not of the message in the settings", async () => {
+  await using world = await worldWith([added(ANN)]);
+  Object.assign(world.env, { MESSAGE_TEMPLATE: "Hi, reply STOP" });
+  const data = { name: "spring", text: "Hi", audience: {} };
+  await world.append("outreach", [{ type: "CampaignCreated", data }]);
+  const preview = async (...args: string[]) => (await world.run(outreach, "preview", ...args)).out;
+  expect(await preview("--campaign", "spring")).toContain("Variants without a way to opt out: A.");
+  expect(await preview()).not.toContain("without a way to opt out");
+});
+
 test("the sending window is shown with its current state", async () => {
   await using world = await worldWith([added(ANN)]);
   Object.assign(world.env, { SEND_WINDOW: "Mon-Sun 00:00-24:00" });

@@ -57,6 +57,44 @@ export async function textsAt(page: string, selector: string): Promise<readonly 
   return found;
 }
 
+/**
+ * Presses "Start run…" on a page, as a browser without script does: with what the form's fields show, and these
+ * changes. Returns the text of the confirmation, and the fields that its button sends.
+ */
+export async function confirmStart(harness: AppHarness, path: string, changes: Readonly<Record<string, string>> = {}) {
+  const { action, fields } = await formOn(await pageAt(harness, path), 'form[method="get"].action');
+  for (const [name, value] of Object.entries(changes)) fields.set(name, value);
+  fields.set("confirm", "start-run");
+  const page = await pageAt(harness, `${action}?${fields}`);
+  const sent = await formOn(page, "section.confirm form");
+  expect(sent.action).toBe("/console/run/start");
+  const { form_token, back, ...selection } = Object.fromEntries(sent.fields);
+  expect([typeof form_token, back]).toEqual(["string", "/"]);
+  return { text: (await textsAt(page, "section.confirm"))[0]!.text, selection };
+}
+
+/** Reads a form's action and the values of its fields. */
+async function formOn(page: string, form: string) {
+  let action = "";
+  let select = "";
+  const fields = new URLSearchParams();
+  const rewriter = new HTMLRewriter()
+    .on(form, { element: (found) => void (action = found.getAttribute("action") ?? "") })
+    .on(`${form} input`, {
+      element: (input) => fields.set(input.getAttribute("name")!, input.getAttribute("value") ?? ""),
+    })
+    .on(`${form} select`, { element: (found) => void (select = found.getAttribute("name")!) })
+    .on(`${form} option`, {
+      element(option) {
+        // A browser chooses the first option if none is selected.
+        if (fields.has(select) && !option.hasAttribute("selected")) return;
+        fields.set(select, option.getAttribute("value") ?? "");
+      },
+    });
+  await rewriter.transform(new Response(page)).text();
+  return { action, fields };
+}
+
 interface Shown {
   readonly text: string;
   readonly links: readonly string[];

@@ -4,7 +4,7 @@ import { makeEvent } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { ask, openApp, post, REPORT, type AppHarness, type Given } from "../harness/memory/app.ts";
 import type { SkipReason } from "../../events/outreach.ts";
-import { openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
+import { confirmStart, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const STARTED = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } } as const;
@@ -279,8 +279,10 @@ describe("a button whose action would be refused is disabled, with the reason", 
   });
 
   test("if the sending window is closed, or a run is in progress", async () => {
-    const harness = await openAuthorized({ env: { SEND_WINDOW: "Mon-Fri 09:00-17:00", SEND_WINDOW_CLOSED: "end" } });
-    harness.now = Date.parse("2030-01-12T12:00:00Z");
+    const now = Date.parse("2030-01-12T12:00:00Z");
+    const env = { SEND_WINDOW: "Mon-Fri 09:00-17:00", SEND_WINDOW_CLOSED: "end" };
+    const harness = await openAuthorized({ env, logClock: () => now });
+    harness.now = now;
     await harness.append("outreach", ...dryRun(3));
     const closed = await disabledAt(await pageAt(harness, "/"), "[aria-labelledby=run]");
     const reason = { text: expect.stringMatching(/^The sending window is closed until /) };
@@ -310,7 +312,7 @@ describe("a dry run", () => {
     const harness = await openAuthorized();
     const text = async () => (await textsAt(await pageAt(harness, "/"), "form.action small"))[0]?.text;
     expect(await text()).toBe(
-      "It sends nothing. X charges at most $0.00 for 0 look-ups, and at most $0.02 for each message that it reads.",
+      "It sends nothing, and looks people up only until the day's quota is filled. X charges at most $0.00 for 0 look-ups, and at most $0.02 for each message that it reads.",
     );
     await harness.append("outreach", person("ada"), person("bob"), person("gus", "none"), person("eve"), {
       type: "DirectMessageSkipped",
@@ -350,14 +352,95 @@ describe("a dry run", () => {
     expect(page).toContain(
       'mara made a <a href="/runs/dry/run-1">dry run</a>: 62 would get a message, 7 would be skipped, 571 were contacted earlier.',
     );
-    expect(page).toContain("Start run…</a>");
-    expect(page).toMatch(/name="limit"[^>]*value="62"/);
+    expect(page).toContain("Start run…</button>");
   });
 
   test("returns with a notice if it is refused", async () => {
     const harness = await openAuthorized();
     harness.triggered = { kind: "running", run_id: undefined };
     expect(await backAt(harness, await send(harness, "dry"))).toContain("another one is in progress");
+  });
+});
+
+describe("the start of a run", () => {
+  const SPRING = { type: "CampaignCreated", data: { name: "spring", text: "Hi", audience: {} } } as const;
+  const dryRun = (would_send: number, selection: { campaign?: string; limit?: number } = {}) => [
+    { type: "RunStarted", data: { run_id: "dry-1", dry_run: true, ...selection } } as const,
+    { type: "DryRunFinished", data: { run_id: "dry-1", reason: "completed", would_send, would_skip: 1 } } as const,
+  ];
+  const ran = (sent: number) => {
+    const counts = { sent, skipped: 0, failed: 0, in_doubt: 0 };
+    return [STARTED, { type: "RunFinished", data: { run_id: "run-1", reason: "stopped", ...counts } } as const];
+  };
+
+  test("is for what the form beside the button shows, also after a dry run of another campaign", async () => {
+    const harness = await openAuthorized();
+    await harness.append("outreach", SPRING, ...dryRun(41, { campaign: "spring" }));
+    const [line] = (await textsAt(await pageAt(harness, "/"), ".card p")).filter(({ text }) =>
+      text.includes("dry run"),
+    );
+    expect(line!.text).toContain("dry run of the campaign spring: 41 would get a message");
+    const { text, selection } = await confirmStart(harness, "/", { limit: "5" });
+    expect(text).toContain("Start a run of at most 5 messages?");
+    expect(text).toContain("Each gets one message of the campaign default as @we.");
+    expect(text).toContain("The dry run was of another campaign");
+    expect(text).toContain("At most 5 of today's 100 messages are used after it.");
+    expect(selection).toEqual({ limit: "5", campaign: "default" });
+
+    const chosen = await confirmStart(harness, "/", { campaign: "spring" });
+    expect(chosen.text).toContain("Start the run for 41 people?Each gets one message of the campaign spring as @we.");
+    expect(chosen.selection).toEqual({ limit: "41", campaign: "spring" });
+  });
+
+  test("names the text, and the limits that the form has", async () => {
+    const harness = await openAuthorized({
+      env: { MESSAGE_TEMPLATE: "Hi\n---\nHello", MESSAGE_TEMPLATE_NAME: "Winter guide" },
+    });
+    await harness.append("outreach", ...dryRun(3));
+    const { text, selection } = await confirmStart(harness, "/", { variant: "B", basis: "opt_in" });
+    expect(text).toContain("Start a run of at most 100 messages?Each gets one message, “Winter guide”, as @we.");
+    expect(text).toContain("Only for variant B for recipients with the basis opt in.");
+    expect(text).toContain("The dry run had other limits");
+    expect(selection).toEqual({ limit: "100", variant: "B", basis: "opt_in" });
+  });
+
+  test("promises no more messages than are left of the day's quota", async () => {
+    const harness = await openAuthorized({ env: { DAILY_LIMIT: "2" } });
+    harness.now = Date.now();
+    const day = new Date(harness.now).toISOString().slice(0, 10);
+    await harness.append(
+      "outreach",
+      { type: "DirectMessageAttempted", data: { ...ATTEMPT, text: "Hi", variant: "A", day } },
+      ...dryRun(1),
+    );
+    const { text } = await confirmStart(harness, "/", { limit: "2" });
+    expect(text).toContain("Start the run for 1 person?");
+    expect(text).toContain("2 of today's 2 messages are used after it.");
+  });
+
+  test("shows no figures of a dry run after which messages were sent", async () => {
+    const harness = await openAuthorized();
+    await harness.append("outreach", ...dryRun(76), ...ran(0));
+    expect((await confirmStart(harness, "/")).text).toContain("Start the run for 76 people?");
+    const after = await openAuthorized();
+    await after.append("outreach", ...dryRun(76), ...ran(12));
+    expect(await pageAt(after, "/")).toContain("Messages were sent since.");
+    const { text } = await confirmStart(after, "/");
+    expect(text).toContain("Start a run of at most 100 messages?");
+    expect(text).toContain("Messages were sent since the dry run, so only a new one shows who gets a message");
+  });
+
+  test("keeps the form's fields if it is cancelled", async () => {
+    const harness = await openAuthorized();
+    await harness.append("outreach", SPRING, ...dryRun(3));
+    const page = await pageAt(harness, "/?back=%2F&limit=5&campaign=spring&basis=&confirm=start-run");
+    expect(await textsAt(page, "section.confirm .answer")).toMatchObject([{ links: ["?limit=5&amp;campaign=spring"] }]);
+    const back = await pageAt(harness, "/?limit=5&campaign=spring");
+    expect(back).toContain("<details open>");
+    expect((await confirmStart(harness, "/?limit=5&campaign=spring")).selection).toEqual({
+      limit: "5",
+      campaign: "spring",
+    });
   });
 });
 

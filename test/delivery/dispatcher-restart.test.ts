@@ -62,7 +62,8 @@ test("a waiting retry keeps its attempt count and time after a restart", async (
   expect(chat.sent.length).toBe(301);
   await using house = await openDelivery({ file, channels: [chat] });
   const { clicks } = house.projector.state("deliveries").chat.lanes;
-  // A restart reads no settled dispatch, and the state is small though the oldest click is still pending.
+  // The oldest click is pending as a retry, which holds no watermark back: nearly all others lie below it, and the
+  // state is small.
   expect(clicks.low_watermark).toBeGreaterThan(250);
   expect(clicks.above.size + clicks.retries.size).toBeLessThanOrEqual(16);
   expect(isSettled(clicks, 1)).toBe(false);

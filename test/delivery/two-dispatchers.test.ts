@@ -32,7 +32,10 @@ const LEASE_SCALE = 100;
 /** Time until another instance has taken over: longer than a lease plus the time until that instance asks for it. */
 const TAKEN_OVER_MS = 30 * MINUTE_MS;
 
-/** Minimum numbers of situations that the histories must contain, since a passing test means little without them. */
+/**
+ * Minimum number of times that the histories must contain each rare situation: without them, a passing test means
+ * little.
+ */
 const MANY = isWhole ? 20 : 3;
 const LEAST = {
   chat: { claimed: MANY, doubted: 0, takenOver: MANY / 4 },

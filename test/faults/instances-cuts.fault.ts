@@ -20,7 +20,7 @@ const VERDICTS = ["cut", "cut-behind"] as const;
 /** Index of the instance whose connections to the database server pass a proxy; the other instance has none. */
 const CUT_OFF = 0;
 
-/** Seed of the random choices. The same seed makes the same choices; the processes still behave differently. */
+/** Seed of the random choices. The same seed repeats the choices, but not the moments at which the processes act. */
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
 async function openWorld() {

@@ -118,7 +118,7 @@ async function isRunUnfinished(world: Installation): Promise<boolean> {
   return types.lastIndexOf("RunStarted") > Math.max(...ends);
 }
 
-/** Returns the ids of the recipients that the log holds as suppressed by their page, once for each event. */
+/** Returns the recipient's id of each event that records an opt-out on the opt-out page. */
 async function suppressions(world: Installation): Promise<string[]> {
   const found = (await exported(world)).filter(({ data }) => data["reason"] === "opt_out_page");
   return found.map(({ data }) => (data["recipient"] as { id: string }).id);

@@ -11,7 +11,10 @@ import { runReported, summaryOf } from "../reported.ts";
 
 const FOLDERS = ["events/eventstore-lite/faults", "test/faults"];
 
-/** Default timeout of a test, in ms. The harness applies it, because its own would replace one that the runner gets. */
+/**
+ * Time limit of a test, in ms. It is passed in the environment, because the preloaded harness replaces the limit that
+ * is given to `bun test`.
+ */
 const TEST_TIMEOUT_MS = 5_400_000;
 
 /** Number of test files that run at once: two, because they mostly wait for a kill, a timer or a lease. */

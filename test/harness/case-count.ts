@@ -4,10 +4,15 @@ export const isWhole = process.env["FAULTS_WHOLE"] === "1";
 /** Share of the random cases that a run of all test files tries. */
 const PART = 1 / 10;
 
-/**
- * Returns how many random cases to try, or how many of their situations to expect: `whole` with the fault tests, a part
- * in a run of all files.
- */
+/** Returns how many random cases to try: `whole` with the fault tests, a part in a run of all files. */
 export function countCases(whole: number): number {
   return isWhole ? whole : Math.ceil(whole * PART);
+}
+
+/** Share of the expected situations that a part of the cases must contain. Few cases vary more than all of them. */
+const LEAST = 1 / 4;
+
+/** Returns how many situations the tried cases must contain if all cases contain at least `whole`. */
+export function countSituations(whole: number): number {
+  return isWhole ? whole : Math.floor(whole * PART * LEAST);
 }

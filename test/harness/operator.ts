@@ -83,9 +83,13 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
     openOver: (name) => use(page.getByRole("button", { name }).first(), "Enter"),
     press: (target, role = "button") => leading(() => use(find(target, role).first(), "Space")),
     async unfold(summary) {
-      const target = page.locator("summary, [data-dialog]").getByText(summary, { exact: true }).first();
+      const target = page
+        .locator("summary, [data-dialog], button[name=confirm]")
+        .getByText(summary, { exact: true })
+        .first();
       const isLink = (await target.getAttribute("href"))?.startsWith("?") === true;
-      await (isLink && !javaScriptEnabled ? leading(() => use(target, "Enter")) : use(target, "Enter"));
+      const leads = isLink || (await target.getAttribute("name")) === "confirm";
+      await (leads && !javaScriptEnabled ? leading(() => use(target, "Enter")) : use(target, "Enter"));
     },
     open: (selector) => use(page.locator(selector).first(), "Enter"),
     fill: (label, text) => hand.fill(page.getByLabel(label, { exact: true }).filter({ visible: true }).first(), text),

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Tracking } from "../../events/outreach.ts";
 import { VISITORS_ERROR } from "../../projections/visitor-estimate.ts";
-import { findTracked } from "../../projections/results.ts";
+import type { Results } from "../../projections/results.ts";
 import { createResults } from "../../src/history/results.ts";
 import { type Grouping } from "../../src/history/results-figures.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -155,6 +155,10 @@ function visit(world: AppHarness, books: Books, { member, visitor, day, kind }: 
   return follow(world, code, browser);
 }
 
+function trackedOf({ messages, tracked }: Results, id: string) {
+  return messages.get(tracked.get(id) ?? -1)?.tracked;
+}
+
 test("results equal the audience's own records and keep clicks after a revocation and an erasure", async () => {
   let now: () => number = () => START;
   await using world = await openApp({
@@ -192,7 +196,7 @@ test("results equal the audience's own records and keep clicks after a revocatio
   }
   const state = world.projector.state("results");
   for (const { id, tracking } of audience) {
-    const { clicks, suspected } = findTracked(state, { id })?.tracked ?? {};
+    const { clicks, suspected } = trackedOf(state, id) ?? {};
     expect([id, { clicks: clicks?.length, suspected: suspected?.length }]).toEqual([
       id,
       tracking === "granted" ? books.ofMember.get(id)! : { clicks: undefined, suspected: undefined },
@@ -220,6 +224,5 @@ test("results equal the audience's own records and keep clicks after a revocatio
     before.rows.map(({ figures: { sent, clicks } }) => ({ sent, clicks })),
   );
   expect(after.total.figures.tracked.recipients).toBe(own.length - 2);
-  for (const { id } of [revoking, leaving])
-    expect(findTracked(world.projector.state("results"), { id })?.tracked ?? null).toBeNull();
+  for (const { id } of [revoking, leaving]) expect(trackedOf(world.projector.state("results"), id) ?? null).toBeNull();
 });

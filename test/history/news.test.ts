@@ -157,6 +157,14 @@ test("a line with a severity or a decision never merges with another", () => {
   expect(lines.map(wordsOf)).toContain("30 people opted out. No run will message them again");
 });
 
+test("an operator's word that a message arrived is a line of its own, beside its run", () => {
+  const run = runOf("r1", DAY + 8 * HOUR_MS, { sent: 2, in_doubt: 1 });
+  const [, , doubt] = run.find(([, type]) => type === "DirectMessageInDoubt")!;
+  const lines = linesOf([...run, [DAY + 10 * HOUR_MS, "DirectMessageSent", { ...doubt, settled_by: "operator" }]]);
+  expect(lines.map(({ runId, positions }) => [runId, positions])).toContainEqual([undefined, [run.length + 1]]);
+  expect(lines.map(wordsOf)).toContain("run r1, Winter guide: 3 sent");
+});
+
 test("the conversions of an hour are one line, and dispatches that WhatsApp lost are one with a severity", () => {
   const sale = { name: "Purchase", channels: [] };
   const lost = { event_id: "e", source: 1, channel: "messaging", detail: "131042" };

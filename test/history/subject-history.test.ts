@@ -12,7 +12,7 @@ import { findNamed } from "../../src/recipients/resolve-recipient.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";
 import { histories } from "../projections/history.ts";
 import { logInMemory } from "./log-in-memory.ts";
-import { countCases } from "../harness/case-count.ts";
+import { countCases, countSituations } from "../harness/case-count.ts";
 
 const CASES = { numRuns: countCases(1_000) };
 function readingOf(events: readonly Recorded[], to = events.length): Reading {
@@ -80,8 +80,8 @@ describe("the history of a recipient", () => {
       }),
       CASES,
     );
-    expect(seen.people).toBeGreaterThan(countCases(1_000));
-    expect(seen.events).toBeGreaterThan(countCases(5_000));
+    expect(seen.people).toBeGreaterThan(countSituations(1_000));
+    expect(seen.events).toBeGreaterThan(countSituations(5_000));
   });
 
   test("gives the same contact when it is folded alone", async () => {
@@ -107,7 +107,7 @@ describe("the history of a recipient", () => {
       CASES,
     );
     // Some of the recipients had changed their handle.
-    expect(renamed).toBeGreaterThan(countCases(50));
+    expect(renamed).toBeGreaterThan(countSituations(50));
   });
 });
 
@@ -125,7 +125,7 @@ test("the history of a link has exactly its clicks and their dispatches", async 
     }),
     CASES,
   );
-  expect(outcomes).toBeGreaterThan(countCases(3_000));
+  expect(outcomes).toBeGreaterThan(countSituations(3_000));
 });
 
 function ofLink(events: readonly Recorded[], code: string): number[] {
@@ -171,7 +171,7 @@ test("all events of a dispatch have the same history", async () => {
     }),
     CASES,
   );
-  expect(families).toBeGreaterThan(countCases(1_000));
+  expect(families).toBeGreaterThan(countSituations(1_000));
 });
 
 test("the history of a message event has its message and the bounds of its run", async () => {
@@ -201,5 +201,5 @@ test("the history of a message event has its message and the bounds of its run",
     }),
     CASES,
   );
-  expect(messages).toBeGreaterThan(countCases(300));
+  expect(messages).toBeGreaterThan(countSituations(300));
 });

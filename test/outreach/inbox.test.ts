@@ -266,7 +266,7 @@ describe("a recipient who wrote first", () => {
     }
     const { run } = await world.start({ ...inbound, rules: { ...RULES, dailyLimit: 3 } });
     expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 3 });
-    // A page holds two messages here: the newest, then one more read.
+    // A page holds two messages. The first run reads the newest page, and one older page for its third message.
     expect(world.network.inboxReads).toHaveLength(2);
     world.time.jump(86_400_000);
     expect(await run()).toMatchObject({ sent: 3 });

@@ -10,7 +10,7 @@ const SRC = join(import.meta.dirname, "../../src");
  * Files that read for pages, people and signals, and not for a run. A report whose figures cannot be read has its
  * counts alone.
  */
-const READINGS = /attention\/|report\/|signals\/|run-status|list-dry-run|read-campaigns/;
+const READINGS = /attention\/|report\/|signals\/|run-status|estimate-start|list-dry-run|read-campaigns/;
 
 test("a run waits for all states that outreach and account read", async () => {
   const read = new Set<string>();

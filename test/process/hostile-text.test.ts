@@ -43,7 +43,7 @@ const LINES = [
   "recipients forget 1005",
 ];
 
-/** Returns an output as the program writes it to stdout and stderr. */
+/** Escapes control characters, as the program does in all that it writes to stdout and stderr. */
 const written = escapeControls;
 
 describe("hostile texts", () => {

@@ -10,7 +10,7 @@ import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
 import { given as givenFor } from "../harness/memory/events.ts";
-import { countCases } from "../harness/case-count.ts";
+import { countCases, countSituations } from "../harness/case-count.ts";
 
 const ANN = { id: "101", username: "ann" };
 
@@ -652,9 +652,9 @@ test("in any history, the current state gives the number of contacts at earlier 
       expect(events.map(({ position }) => countPeopleAt(state, position))).toEqual(sizes);
       merges += state.merged.length;
     }),
-    { numRuns: countCases(300) },
+    { numRuns: countCases(1_000) },
   );
-  expect(merges).toBeGreaterThan(countCases(20));
+  expect(merges).toBeGreaterThan(countSituations(20));
 });
 
 test("in any history, a suppression by id lasts and a sent message is recorded as sent", () => {

@@ -297,6 +297,20 @@ test("an opt-out by handle finds the last message to it, as a full scan does", (
   );
 });
 
+test("revoked tracking also removes the clicks on a message before a failed follow-up and its retry", () => {
+  const inFollowUp = (event: NewEvent): NewEvent =>
+    ({ ...event, data: { ...event.data, run_id: "r2", campaign: "follow-up" } }) as NewEvent;
+  const state = given(results, [
+    attempted("1", { codes: ["a"] }),
+    sent("1"),
+    ...[attempted("2", { codes: ["b"] }), failed("2"), attempted("3", { codes: ["c"] }), sent("3")].map(inFollowUp),
+    { type: "ConsentRecorded", data: { recipient: { id: "101" }, tracking: "denied" } },
+  ]);
+  const sentOnes = [...state.messages.values()].filter(({ outcome }) => outcome === "sent");
+  expect(sentOnes.map(({ tracked }) => tracked)).toEqual([null, null]);
+  expect(state.codes.has("a")).toBe(false);
+});
+
 test("revoked tracking, by id or by handle, removes the recipient's tracked clicks", () => {
   const begun = [
     [0, attempted("1", { codes: ["secret"] })],

@@ -18,7 +18,7 @@ import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { given as givenFor, testLog } from "../harness/memory/events.ts";
 import { histories } from "./history.ts";
-import { countCases, isWhole } from "../harness/case-count.ts";
+import { countCases, countSituations, isWhole } from "../harness/case-count.ts";
 
 function rewound(now: Contacts, position: number): Contacts {
   const steps = rewindContacts(now, position);
@@ -234,7 +234,7 @@ test("after the oldest changes are dropped, only later positions can be rewound 
     }),
     { numRuns: countCases(150) },
   );
-  expect(refused).toBeGreaterThan(countCases(50));
+  expect(refused).toBeGreaterThan(countSituations(50));
 });
 
 test("a rewind gives no state if needed changes are dropped during it", () => {

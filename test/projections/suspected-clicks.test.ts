@@ -15,7 +15,7 @@ import {
   type Suspected,
 } from "../../projections/suspected-clicks.ts";
 import { histories } from "./history.ts";
-import { countCases } from "../harness/case-count.ts";
+import { countCases, countSituations } from "../harness/case-count.ts";
 
 const START = Date.parse("2026-11-20T10:00:00.000Z");
 
@@ -229,7 +229,7 @@ test("in any history, the suspected clicks match a reference implementation", ()
     }),
     { numRuns: countCases(2_000) },
   );
-  expect(seen).toBeGreaterThan(countCases(500));
+  expect(seen).toBeGreaterThan(countSituations(500));
 });
 
 test("in any history, clicks and bots are counted as by the clicks projection", () => {

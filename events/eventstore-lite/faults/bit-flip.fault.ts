@@ -108,10 +108,7 @@ function randomOf<Element>(elements: readonly Element[]): Element {
   return elements[randomInt(elements.length)]!;
 }
 
-/**
- * Counts the bit flips that were not detected. A flipped bit of an event always alters it, so a log that opens and
- * verifies has hidden the flip.
- */
+/** Counts the bit flips that were not detected: the log opened and verified, although an event was changed. */
 function countUnseen(findings: readonly Finding[]): number {
   return findings.filter(({ fate }) => fate !== "refused" && fate !== "found").length;
 }

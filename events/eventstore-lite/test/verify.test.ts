@@ -50,7 +50,7 @@ test("altered bytes are found even if they read as the same text", async () => {
     await using store = await openSqliteStore({ file });
     await store.append("s", [{ ...newEvent("T", 1), data: "\ufffd" }]);
   }
-  // The bytes are not UTF-8, but read as text they give the same character as before.
+  // The byte FF is not UTF-8. Read as text, it gives U+FFFD, which the event held before.
   tamper(file, `UPDATE events SET data = CAST(x'22ff22' AS TEXT)`);
   await using store = await openSqliteStore({ file });
   expect((await Array.fromAsync(store.readStored())).map(({ data }) => data)).toEqual(["\ufffd"]);

@@ -14,7 +14,7 @@ import { consolePage, useView, type View } from "../page-context.ts";
 import { ConfirmedAction, Field, Lines, Select, toSpaces } from "../parts/action-form.tsx";
 import { RunName } from "../parts/events.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
-import { DryRunFields } from "../parts/run-card.tsx";
+import { RunForm } from "../parts/run-form.tsx";
 import { breakable, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { A } from "../parts/link.tsx";
@@ -102,7 +102,7 @@ async function renderCampaign(view: CampaignView) {
       >
         <div class="actions">
           {isOpen && view.state("run").current === null ? (
-            <DryRunFields limits={isOwn ? { campaign: name } : {}} back={href} isFirst />
+            <RunForm limits={isOwn ? { campaign: name } : {}} back={href} isFirst />
           ) : null}
           {isOwn && isOpen ? <CampaignForm names={names} campaign={campaign} /> : null}
           {isOwn && isOpen ? <EndForm name={name} back={href} /> : null}

@@ -5,13 +5,13 @@ import { formatCaller, shorten } from "../../history/event-sentences.ts";
 import { checkRun, readDryRun, type ShownDryRun } from "../../outreach/run-status.ts";
 import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
-import { dryRunHref } from "../hrefs.ts";
+import { campaignHref, dryRunHref } from "../hrefs.ts";
 import { consolePage, readNumber, type Made, type View } from "../page-context.ts";
 import { toSpaces } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import { Badge, Icon } from "../parts/icon.tsx";
 import { A } from "../parts/link.tsx";
-import { DryRunFields, StartRun } from "../parts/run-card.tsx";
+import { RunForm, SAY_OUTDATED } from "../parts/run-form.tsx";
 import { breakable, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
@@ -22,9 +22,12 @@ const CHARACTERS_SHOWN = 500;
 /**
  * Page that shows one recorded dry run: the recipients that a real run would write to or skip, and what it would cost.
  */
-export const dryRunPage = consolePage({ reads: ["account", "contacts", "quota", "runs"], render: renderDryRun });
+export const dryRunPage = consolePage({
+  reads: ["account", "campaigns", "contacts", "quota", "runs"],
+  render: renderDryRun,
+});
 
-type DryRunView = View<"account" | "contacts" | "quota" | "runs">;
+type DryRunView = View<"account" | "campaigns" | "contacts" | "quota" | "runs">;
 
 async function renderDryRun(view: DryRunView): Promise<Made> {
   const runId = (view.parameters["run_id"] ?? "").toLowerCase();
@@ -49,7 +52,7 @@ async function renderDryRun(view: DryRunView): Promise<Made> {
         }
       />
       <div class="card dry">
-        <Totals view={view} run={run} />
+        <Totals runId={runId} run={run} />
         <Costs run={run} />
       </div>
       <Age run={run} />
@@ -83,8 +86,8 @@ const PASSED: Readonly<Record<string, (count: number) => string>> = {
   not_in_audience: (count) => `${countInWords(count, "person is", "people are")} not in the audience`,
 };
 
-function Totals({ view, run }: RunProps & { readonly view: DryRunView }): VNode {
-  const { sends, skipped, handled, passed, selection, reason, until, limits } = run;
+function Totals({ runId, run }: RunProps & { readonly runId: string }): VNode {
+  const { sends, skipped, handled, passed, selection, reason, until } = run;
   const others = passed.reduce((sum, { count }) => sum + count, 0);
   const all = Math.max(1, handled + sends + skipped + others);
   const parts = [
@@ -106,6 +109,7 @@ function Totals({ view, run }: RunProps & { readonly view: DryRunView }): VNode 
         {selection === "" ? "" : `For a run${selection}. `}
         The run ends when {ENDS[reason]}
         <Time before=" until " at={until} />.
+        <Reach run={run} judged={handled + sends + skipped + others} />
       </p>
       <svg class="share" aria-hidden="true">
         {parts.map(({ look, count }) => {
@@ -122,21 +126,46 @@ function Totals({ view, run }: RunProps & { readonly view: DryRunView }): VNode 
         ))}
       </ul>
       <div class="actions">
-        {sends === 0 ? null : <StartRun view={view} dry={run} />}
-        <DryRunFields limits={limits} />
+        <NextRun runId={runId} run={run} />
       </div>
     </div>
   );
 }
 
+/** The form for the run with the dry run's limits. If the dry run is outdated, only for a new one. */
+function NextRun({ runId, run }: RunProps & { readonly runId: string }): VNode {
+  const { sends, limits, outdated, isOpen } = run;
+  if (outdated !== undefined) return <RunForm limits={limits} label="Make a new dry run" isFirst />;
+  return <RunForm limits={limits} back={dryRunHref(runId)} preview={sends === 0 || !isOpen ? undefined : run} />;
+}
+
+/** Says how many people a dry run judged that ended before it had judged all, and where all are counted. */
+function Reach({ run, judged }: RunProps & { readonly judged: number }): VNode | null {
+  const { campaign, reason, known } = run;
+  if (reason === "completed" || judged >= known) return null;
+  return (
+    <>
+      {" "}
+      The dry run ended after {grouped(judged)} of {countInWords(known, "known person", "known people")}; the campaign{" "}
+      <A href={campaignHref(campaign)}>
+        <bdi>{campaign}</bdi>
+      </A>{" "}
+      has the count of all.
+    </>
+  );
+}
+
 function Costs({ run }: RunProps): VNode {
-  const { costs, paid, sends, seconds, quota, resetsAt } = run;
+  const { at, costs, paid, sends, seconds, quota, resetsAt, outdated } = run;
   return (
     <ul class="costs">
       {costs === undefined ? null : (
         <li>
           <Icon name="circleDollarSign" />
-          <b>A run now costs at most {formatUsd(costs.usd)}, plus new replies</b>
+          <b>
+            {outdated === undefined ? "A run now costs" : "A run then would have cost"} at most {formatUsd(costs.usd)},
+            plus new replies
+          </b>
           <span>
             {costs.parts.join(", ")}. Each further message or profile that it reads adds at most{" "}
             {formatUsd(READ_USD.message)}. X charges most repeated reads once a UTC day, so it may cost less.
@@ -146,16 +175,28 @@ function Costs({ run }: RunProps): VNode {
       )}
       <li>
         <Icon name="timer" />
-        <b>It takes about {formatDuration(seconds)}</b>
+        <b>
+          {outdated === undefined ? "It takes" : "It would have taken"} about {formatDuration(seconds)}
+        </b>
         <span>{sends === 0 ? "It sends nothing." : "The messages go out one by one, as X allows."}</span>
       </li>
       <li>
         <Icon name="slidersHorizontal" />
         <b>
-          {grouped(quota.after)} of {grouped(quota.limit)} messages used after it
+          {outdated === undefined
+            ? `${grouped(quota.after)} of ${grouped(quota.limit)} messages used after it`
+            : `It would have used ${countInWords(sends, "message")}`}
         </b>
         <span>
-          {grouped(quota.used)} went out today. The quota starts again <Time at={resetsAt} />.
+          {outdated === "other_day" ? (
+            <>
+              Quota of <Time at={at} as="date" />.
+            </>
+          ) : (
+            <>
+              {grouped(quota.used)} went out today. The quota starts again <Time at={resetsAt} />.
+            </>
+          )}
         </span>
       </li>
     </ul>
@@ -163,8 +204,9 @@ function Costs({ run }: RunProps): VNode {
 }
 
 /** Says when the dry run was made and what has changed since, and that to read this page costs nothing. */
-function Age({ run: { at, isTemplateChanged, ranSince } }: RunProps): VNode {
+function Age({ run: { at, isTemplateChanged, ranSince, outdated } }: RunProps): VNode {
   const changes = [
+    outdated !== undefined && `${SAY_OUTDATED[outdated]}, so its figures hold no longer.`,
     isTemplateChanged && "The message has changed since, so its texts are not shown.",
     ranSince != null && `Run ${grouped(ranSince)} has started since.`,
   ].filter((change) => change !== false);

@@ -25,11 +25,11 @@ const SUGGESTED_IN_ALL_MAX = 9;
  * of a question; otherwise it lists everything with the text in its name, by kind.
  */
 export const findPage = consolePage({
-  reads: ["account", "campaigns", "clicks", "contacts", "referrers", "results", "runs"],
+  reads: ["account", "campaigns", "clicks", "contacts", "links", "referrers", "results", "runs"],
   render: renderFind,
 });
 
-type Searched = View<"account" | "campaigns" | "clicks" | "contacts" | "referrers" | "results" | "runs">;
+type Searched = View<"account" | "campaigns" | "clicks" | "contacts" | "links" | "referrers" | "results" | "runs">;
 
 async function renderFind(view: Searched): Promise<DisclosingPage | OtherPage> {
   const wanted = readText(view, "q");

@@ -107,7 +107,11 @@ async function renderLink(
         title={<bdi>{link}</bdi>}
         says={
           counts === undefined ? (
-            "No click of this link is counted by itself."
+            newest.length === 0 ? (
+              "This link has no clicks yet."
+            ) : (
+              "Its clicks are old, and counted together with those of other links."
+            )
           ) : (
             <>
               {countInWords(counts.people, "click")} by people, {grouped(counts.suspected)} suspected,{" "}
@@ -165,10 +169,18 @@ async function renderSentTo(view: View<"contacts" | "referrers" | "results" | "r
         <p class="empty">No message contained it.</p>
       ) : (
         <>
-          <p>
-            <Words view={view} sentence={found.summary} />
-          </p>
-          <Recipients found={found} />
+          {found.summary === undefined ? null : (
+            <p>
+              <Words view={view} sentence={found.summary} />
+            </p>
+          )}
+          {found.replaced === 0 ? null : (
+            <p>
+              In {countInWords(found.replaced, found.messages === 0 ? "message" : "more message")} to recipients who
+              granted tracking, a link of their own took its place. Clicks on those links count here too.
+            </p>
+          )}
+          {found.messages === 0 ? null : <Recipients found={found} />}
         </>
       )}
     </Section>

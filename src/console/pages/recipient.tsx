@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import { grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { readRecipientCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
 import { describeSkip, readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
 import { campaignHref, eventHref, recipientHref } from "../hrefs.ts";
@@ -119,13 +119,14 @@ function unnamedPage(view: View<"account">, asked: string, isMissing: boolean): 
  * proves it.
  */
 function Case({ view, found }: FoundProps): VNode {
-  const { contact, events, messages, trackedClicks } = found;
+  const { contact, events, messages } = found;
   const [newest] = messages;
   const attempt = newest?.attempt;
   const name = contact.username === undefined ? "they" : `@${contact.username}`;
   const skipped = attempt === undefined ? events.find(({ type }) => type === "DirectMessageSkipped") : undefined;
+  // A reply may be read late: one that was written before the newest message does not answer it.
   const replied = events.find(
-    ({ type, position }) => type === "DirectMessageReceived" && position > (attempt?.position ?? 0),
+    ({ type, data }) => type === "DirectMessageReceived" && data.received_at >= (attempt?.time ?? ""),
   );
   const suppressed = events.find(({ type }) => type === "RecipientSuppressed");
   const held = contact.isHeld ? events.find(({ type }) => type === "RecipientHeld") : undefined;
@@ -152,7 +153,9 @@ function Case({ view, found }: FoundProps): VNode {
         {attempt !== undefined || skipped !== undefined ? null : (
           <Reason title="Not contacted">No run has reached them yet.</Reason>
         )}
-        {trackedClicks === "" ? null : <Reason title="Clicks">{trackedClicks}.</Reason>}
+        {newest === undefined || newest.trackedClicks === "" ? null : (
+          <Reason title="Clicks">{newest.trackedClicks}.</Reason>
+        )}
         <EventReason view={view} title="Reply" event={replied} />
         <EventReason view={view} title="Held" event={held} />
         <EventReason view={view} title="Suppressed" event={suppressed} />
@@ -231,6 +234,9 @@ function ContactFacts({ found: { contact, grounds: proof } }: { readonly found: 
   return <NamedValues of={facts.filter(([, value]) => value !== "")} />;
 }
 
+/** Matches a moment in the reason why no message of a campaign is possible yet. */
+const ISO_TIME = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
+
 /** Messages of each campaign to the recipient, and whether a next one is possible. Renders nothing without campaigns. */
 function Campaigns({ rows }: { readonly rows: Awaited<ReturnType<typeof readRecipientCampaigns>> }): VNode | null {
   if (rows.length === 0) return null;
@@ -246,7 +252,7 @@ function Campaigns({ rows }: { readonly rows: Awaited<ReturnType<typeof readReci
           status === "open" ? "none" : `${status.replaceAll("_", " ")}${replied ? ", replied" : ""}`,
           attempted_at === undefined ? null : <Time at={attempted_at} />,
           variant ?? null,
-          next,
+          <>{next.split(ISO_TIME).map((part, at) => (at % 2 === 0 ? part : <Time at={part} />))}</>,
         ])}
       />
     </Section>
@@ -263,6 +269,7 @@ function EarlierMessages({ view, messages }: { view: View<"runs">; messages: rea
           <p>
             <Time at={message.attempt.time} />: variant <VariantName message={message} />, in{" "}
             <RunName view={view} runId={message.attempt.data.run_id} />; {message.outcome}.
+            {message.trackedClicks === "" ? null : ` Clicks: ${message.trackedClicks}.`}
           </p>
           <pre tabIndex={0}>
             <bdi>{message.attempt.data.text}</bdi>
@@ -285,6 +292,17 @@ function VariantName({ message: { attempt } }: { readonly message: Message }): V
   );
 }
 
+function saySent(messages: number): string {
+  if (messages === 0) return "not known";
+  return messages === 1 ? "to them alone" : `to ${countInWords(messages, "person", "people")}`;
+}
+
+/** Says that a link was sent as it is to other recipients only. `messages`: the number of messages to those. */
+function sayReplaced(messages: number): string {
+  const own = "to them as a link of their own";
+  return messages === 0 ? own : `${own}, and to ${countInWords(messages, "other person", "other people")}`;
+}
+
 /**
  * Shows the links of the messages to a recipient, with the clicks of all recipients of each link. Renders nothing if
  * there are none.
@@ -296,9 +314,9 @@ function TheirLinks({ links }: { readonly links: RecipientPage["links"] }): VNod
       <Table
         label="Clicks of the links sent to them"
         columns={[...breakable("link"), "sent", ...numbers("people", "suspected", "bots")]}
-        rows={links.map(({ link, messages, clicks }) => [
+        rows={links.map(({ link, isReplaced, messages, clicks }) => [
           <LinkName link={link} />,
-          messages === 0 ? "not known" : messages === 1 ? "to them alone" : `to ${grouped(messages)} people`,
+          isReplaced ? sayReplaced(messages) : saySent(messages),
           ...(clicks === undefined
             ? ["not shown, since they did not grant tracking"]
             : [clicks.people, clicks.suspected, clicks.bots]),

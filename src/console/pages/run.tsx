@@ -18,15 +18,16 @@ import {
   type RunPage,
 } from "../../history/run-events.ts";
 import { formatCaller, toCapital } from "../../history/event-sentences.ts";
+import { readMessage } from "../../outreach/run-status.ts";
 import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { addressWith, dryRunHref, runHref } from "../hrefs.ts";
-import { consolePage, readChoice, readNumber, useView, type Made, type View } from "../page-context.ts";
+import { consolePage, readChoice, readNumber, type Made, type View } from "../page-context.ts";
 import { RecipientLink } from "../parts/events.tsx";
 import { Badge, Icon, type BadgeState, type IconName } from "../parts/icon.tsx";
 import { A, Tabs } from "../parts/link.tsx";
 import { toSpaces } from "../parts/action-form.tsx";
-import { DryRunFields } from "../parts/run-card.tsx";
+import { RunForm } from "../parts/run-form.tsx";
 import {
   breakable,
   type Cell,
@@ -70,7 +71,7 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
         title="Runs"
         says={`${countInWords(count, "run")} and ${countInWords(dry, "dry run")}. A dry run sends nothing and has no number.`}
       >
-        {view.state("run").current === null ? <DryRunFields limits={{}} isFirst /> : null}
+        {view.state("run").current === null ? <RunForm limits={{}} isFirst /> : null}
       </Head>
       <Table
         label="Runs"
@@ -163,9 +164,12 @@ function toEndState(reason: RunEndReason | undefined): BadgeState {
   return reason === "stopped" ? ["neutral", "pause", "stopped"] : ["bad", "triangleAlert", "broke off"];
 }
 
-export const runPage = consolePage({ reads: ["account", "contacts", "results", "run", "runs"], render: renderRun });
+export const runPage = consolePage({
+  reads: ["account", "campaigns", "contacts", "results", "run", "runs"],
+  render: renderRun,
+});
 
-type RunView = View<"account" | "contacts" | "results" | "run" | "runs">;
+type RunView = View<"account" | "campaigns" | "contacts" | "results" | "run" | "runs">;
 
 interface RunProps {
   readonly view: RunView;
@@ -216,7 +220,7 @@ async function renderRun(view: RunView): Promise<Made> {
       </section>
       <div class="columns run-cols">
         <Rows view={view} runId={runId} run={run} />
-        <Facts runId={runId} run={run} />
+        <Facts view={view} runId={runId} run={run} />
       </div>
     </ConsoleDocument>
   );
@@ -367,13 +371,13 @@ function Out({ outcome }: { readonly outcome: RowOutcome | undefined }): VNode {
   );
 }
 
-function Facts({ runId, run }: Omit<RunProps, "view">): VNode {
+function Facts({ view, runId, run }: RunProps): VNode {
   const { end, until, startedAt, waits, cost, caller, limit, recipients, rules } = run;
   const limits = [
     recipients === undefined ? [] : `for ${countInWords(recipients, "named recipient")}`,
     limit === undefined ? [] : `for at most ${countInWords(limit, "message")}`,
   ];
-  const { template } = useView().settings;
+  const message = readMessage(view.state("campaigns"), view.settings, run.campaign);
   const facts: NamedValue[] = [
     [
       "Ended",
@@ -401,9 +405,9 @@ function Facts({ runId, run }: Omit<RunProps, "view">): VNode {
       <Section id="about" title="About this run">
         <NamedValues of={facts} />
       </Section>
-      {template === undefined || template.id !== rules?.template ? null : (
-        <Section id="texts" title={template.name ?? "Message"} class="card">
-          <pre class="bubble message">{template.text}</pre>
+      {message === undefined || message.id !== rules?.template ? null : (
+        <Section id="texts" title={message.name ?? "Message"} class="card">
+          <pre class="bubble message">{message.text}</pre>
         </Section>
       )}
     </div>

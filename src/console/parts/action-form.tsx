@@ -125,7 +125,7 @@ interface ConfirmationProps extends ConfirmedActionProps {
 }
 
 /** The question, the action's effect, and the form. Cancel has the focus, and comes before the button that acts. */
-function Confirmation(props: ConfirmationProps): VNode {
+export function Confirmation(props: ConfirmationProps): VNode {
   const { label, question = `${label.replace("…", "")}?`, says, isDangerous, children, Heading, id, ...form } = props;
   const { query, isAnswer } = useView();
   const parts = toChildArray(children);
@@ -136,7 +136,7 @@ function Confirmation(props: ConfirmationProps): VNode {
       <ActionForm {...form}>
         {parts.filter((part) => !isButton(part))}
         <Answer
-          back={isAnswer === true ? "#main" : addressWith("", query, { confirm: undefined })}
+          back={isAnswer === true ? "#main" : addressWith("", query, { confirm: undefined, back: undefined })}
           {...{ isDangerous }}
         >
           {parts.filter(isButton)}

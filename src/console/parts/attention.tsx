@@ -10,7 +10,8 @@ import { By, Words } from "./events.tsx";
 import { Badge } from "./icon.tsx";
 import { A } from "./link.tsx";
 import { SEVERITY } from "./news.tsx";
-import { hindranceAtX, LookUp } from "./run-card.tsx";
+import { LookUp } from "./run-card.tsx";
+import { hindranceAtX } from "./run-form.tsx";
 import { Time } from "./time.tsx";
 
 type Attention = Awaited<ReturnType<typeof readAttention>>;

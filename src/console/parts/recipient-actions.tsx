@@ -5,7 +5,7 @@ import { BASES, type ShownContact } from "../../recipients/list-recipients.ts";
 import { forgetRecipient, recordRecipientConsent } from "../../recipients/recipients.operations.ts";
 import { recipientHref, type RecipientNames } from "../hrefs.ts";
 import { ConfirmedAction, confirmationId, Field, Hindered, Select } from "./action-form.tsx";
-import { hindranceToSend } from "./run-card.tsx";
+import { hindranceToSend } from "./run-form.tsx";
 import { useView } from "../page-context.ts";
 
 const SUPPRESS = "/console/recipients/suppress";

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import { readBacklog, type ChannelBacklog } from "../../delivery/backlog.ts";
-import { describeOptOut, readReadiness } from "../../outreach/run-status.ts";
+import { readReadiness } from "../../outreach/run-status.ts";
 import { countInWords, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
@@ -29,7 +29,7 @@ export function setupSteps(
     accountStep(view),
     ...signalSteps(view),
     templateStep(view, readiness),
-    ...optOutSteps(view),
+    ...optOutSteps(view, readiness),
     peopleStep(view, readiness),
     channelStep(view, "ads", "Ads", "Each click is reported to the Conversions API of Meta."),
     channelStep(view, "ads-openai", "Ads at OpenAI", "Each click is reported to OpenAI's Conversions API."),
@@ -166,8 +166,7 @@ function templateStep(view: View, { missingFields: missing }: Readiness): SetupS
   return { title, status: "done", says };
 }
 
-function optOutSteps({ settings }: View): readonly SetupStep[] {
-  const found = describeOptOut(settings);
+function optOutSteps({ settings }: View, { optOut: found }: Readiness): readonly SetupStep[] {
   if (!settings.parts.x.isConfigured || found === undefined) return [];
   const { isOffered, isSure, detail } = found;
   const status = isSure ? "done" : isOffered ? "warning" : "left_out";

@@ -1,6 +1,7 @@
 // Dismisses notices, and opens confirmations as dialogs of the page. When a dialog closes, the browser returns the
 // focus to the link that opened it. While the operator fills the form of a campaign, its audience is counted.
 import { showFault } from "./import.js";
+import { fetchPage } from "./page.js";
 
 document.addEventListener("click", (event) => {
   const read = event.target.closest("[data-dismiss]");
@@ -33,6 +34,27 @@ function checkTyped(field) {
 
 document.addEventListener("input", ({ target }) => {
   if (target.matches("dialog input[name=confirm]")) checkTyped(target);
+});
+
+/** Opens, as a dialog, the confirmation that the service renders from a form's fields. */
+async function confirmForm(form, submitter) {
+  const href = `${form.action}?${new URLSearchParams(new FormData(form, submitter))}`;
+  const asked = await fetchPage(href).then((page) => page.querySelector("section.confirm"));
+  const dialog = document.createElement("dialog");
+  dialog.className = "confirm";
+  dialog.setAttribute("aria-label", asked.querySelector("h1").textContent);
+  dialog.append(...asked.childNodes);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  dialog.querySelector("[data-cancel]").focus();
+}
+
+document.addEventListener("submit", (event) => {
+  const { target, submitter } = event;
+  if (target.method !== "get" || submitter?.name !== "confirm") return;
+  event.preventDefault();
+  confirmForm(target, submitter).catch(() => location.reload());
 });
 
 /** Aborts the count in progress. Undefined before the first one. */

@@ -27,8 +27,9 @@ export const SHORT_OUTREACH = {
   DirectMessageReceived: ({ recipient }) => say`${mention(recipient)} wrote to us`,
   DirectMessagesSeen: ({ recipient }) => say`${mention(recipient)} read our message`,
   DirectMessageAttempted: ({ recipient, variant }) => say`sending to ${mention(recipient)} (variant ${other(variant)})`,
-  DirectMessageSent: ({ recipient, settled_by }, who) => {
-    if (settled_by === "operator") return say`${who} said that the message to ${mention(recipient)} arrived`;
+  DirectMessageSent: ({ recipient, settled_by, why }, who) => {
+    if (settled_by === "operator")
+      return say`${who} said that the message to ${mention(recipient)} arrived${why === undefined ? [] : say`: ${quote(why)}`}`;
     return say`sent to ${mention(recipient)}${settled_by === "answer" ? "" : ", found in the conversation"}`;
   },
   DirectMessageSkipped: ({ recipient, reason }) => say`skipped ${mention(recipient)}: ${SKIPS[reason]}`,

@@ -61,6 +61,9 @@ const OWN_RANGE = {
   to: "The charts' last day; of many days the newest are shown.",
 };
 
+const LIMIT = "A limit of the run to confirm.";
+const RUN_LIMITS = { limit: LIMIT, campaign: LIMIT, variant: LIMIT, basis: LIMIT, source: LIMIT };
+
 /** Query parameters of a list that can be sorted by its columns. */
 const SORTED = {
   sort: "The column to sort by, as the column's head links to it.",
@@ -93,7 +96,7 @@ export function consoleEndpoints(context: HttpContext) {
     .get(
       "/",
       ...page(overviewPage, "overview", "getConsole", "The run, the quota, the channels and the newest events.", {
-        query: { range: RANGE, ...OWN_RANGE },
+        query: { range: RANGE, ...OWN_RANGE, ...RUN_LIMITS },
       }),
     )
     .get(
@@ -104,7 +107,7 @@ export function consoleEndpoints(context: HttpContext) {
       "/runs/dry/:run_id",
       ...page(dryRunPage, "preview", "getConsoleDryRun", "One dry run: who would get a message, and who would not.", {
         parameters: { run_id: "The dry run's id." },
-        query: { from: "Only recipients from this position on." },
+        query: { from: "Only recipients from this position on.", ...RUN_LIMITS },
       }),
     )
     .get(

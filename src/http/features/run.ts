@@ -7,8 +7,8 @@ import { RECIPIENTS_MAX } from "../../outreach/requested/requests.ts";
 import { findTransientEnd } from "../../outreach/run-end.ts";
 import { rulesForCampaign, toOutreachRules } from "../../outreach/run-rules.ts";
 import type { RunSelection } from "../../outreach/run-limits.ts";
-import { warnOfNoOptOut } from "../../outreach/run-status.ts";
 import type { Triggered } from "../../outreach/start-run.ts";
+import { warnOfNoOptOut } from "../../outreach/stop-words.ts";
 import { recipientAmong, recipientAnswer, recipientName } from "../../recipients/resolve-recipient.ts";
 import { isoTime, within } from "../../platform/clock.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -334,12 +334,14 @@ function shown(
   { run_id, preview: found, ...report }: RunReport,
   dryRun: boolean,
   selection: RunSelection,
-  { config: { outreach } }: HttpContext,
+  context: HttpContext,
 ) {
   const ended = { run_id, dry_run: dryRun, status: "finished" as const, ...selection, ...report };
   if (found === undefined) return ended;
   const { estimate, variants, would_send, would_skip } = found;
-  const warning = warnOfNoOptOut(outreach);
+  const campaigns = context.projector.state("campaigns");
+  const { template } = rulesForCampaign(toOutreachRules(context), campaigns, selection.campaign);
+  const warning = warnOfNoOptOut({ template, stopWords: context.config.outreach.stopWords });
   const notes = warning === undefined ? {} : { notes: [warning] };
   return { ...ended, estimate, variants, would_send, would_skip, ...notes };
 }

@@ -74,8 +74,8 @@ export function attachment(type: string, file: string) {
 const WHOLE = Symbol("answer");
 
 /**
- * Wraps a complete HTTP response so that a handler can return it. For typed clients, the answer's value has the type
- * `Body`.
+ * Wraps an HTTP response with its status and headers, so that a handler can return it. Typed clients see its body as
+ * the type `Body`.
  */
 export function whole<Status extends number, Body = string>(
   answer: HttpResponse<Status>,

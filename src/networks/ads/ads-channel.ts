@@ -35,7 +35,7 @@ export interface AdVisit {
 const RECOGNISES_MS = 24 * 3_600_000;
 
 interface RequestOptions {
-  /** True if the network must check the events without counting them. */
+  /** True if the ads network must only check the events, and not count them. */
   readonly isTest: boolean;
   readonly timeoutMs: number;
 }

@@ -77,13 +77,15 @@ export function refuseContacted(contact: Contact | undefined, { campaign }: Camp
 
 /**
  * Refuses a recipient who is not in the campaign's audience, by what the log knows of them. A campaign that an operator
- * ended has none any more, also in a run in progress.
+ * ended, or gave a text that the settings cannot send, has none any more, also in a run in progress.
  */
-export function refuseLeftOut(state: CampaignState, contact: Contact | undefined, { campaign }: CampaignRules) {
+export function refuseLeftOut(state: CampaignState, contact: Contact | undefined, rules: CampaignRules) {
+  const { campaign, textFault } = rules;
   if (campaign === undefined) return undefined;
   const definition = findCampaign(state, campaign);
   if (definition === undefined) return leftOut("unknown_campaign");
   if (isEnded(state, campaign)) return leftOut("campaign_ended");
+  if (textFault !== undefined) return leftOut("unusable_text");
   const match = matchesAudience(definition.audience, contact, state, state.ms);
   if (match.matches) return undefined;
   return leftOut(match.from === undefined ? match.reason : `${match.reason} until ${match.from}`);

@@ -164,7 +164,7 @@ function reasonAtPaidSource({ would, sources, identities, ms }: Comparison): Run
   return reasonToEnd(would.state, toRules(would, identities), now);
 }
 
-/** Resumes a hypothetical run that waits, each time its sending window opens before `until`. */
+/** Continues a waiting hypothetical run at each opening of its sending window before `until`. */
 export function resumeUntil(comparison: Comparison, until: number): void {
   for (let { run } = comparison; run?.resumeAt !== undefined && run.resumeAt <= until; { run } = comparison) {
     const at = run.resumeAt;

@@ -6,7 +6,7 @@ import { makeId } from "../../../src/platform/clock.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { AppHarness } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
-import { openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
+import { confirmStart, openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
 
 const TEXT = "Hi {{name}}, from {{company|us}}\n\n---\nHello <{{username}}>";
 const { id: template } = parseTemplate(TEXT);
@@ -91,6 +91,23 @@ test("a check that warns of replies in X Chat has the sign of a warning", async 
   expect(checks.map(({ text }) => text)).toEqual([expect.stringContaining("X Chat")]);
 });
 
+test("a dry run of a campaign shows the campaign's texts, and how its message offers to opt out", async () => {
+  const text = "Spring: {{name}}, reply STOP to opt out";
+  const rules = { ...RULES, template: parseTemplate(text).id, template_name: "spring" };
+  const listed = [{ recipient: bob, name: "Bob X", variant: "A" }];
+  const found = { would_send: 1, would_skip: 0, variants: { A: 1 } };
+  const { harness, path } = await openDryRun(listed, found, { rules, campaign: "spring" });
+  const data = { name: "spring", text, audience: {} };
+  await harness.append("outreach", { type: "CampaignCreated", data });
+  const page = await pageAt(harness, path);
+  expect(await rowsOf(page)).toEqual(["@bob (Bob X) | A | Spring: Bob X, reply STOP to opt out"]);
+  expect((await textsAt(page, ".checks .doubtful")).map((check) => check.text)).toEqual([
+    expect.stringContaining("X Chat"),
+  ]);
+  await harness.append("outreach", { type: "CampaignChanged", data: { ...data, text: "Summer" } });
+  expect(await mainAt(harness, path)).toContain("The message has changed since, so its texts are not shown.");
+});
+
 test("the texts are rendered from the template and the fields of now, with markup escaped", async () => {
   const { harness, path } = await openDryRun(LISTED, FOUND);
   expect(await rowsOf(await pageAt(harness, path))).toEqual([
@@ -109,15 +126,82 @@ test("after a change of the message the page says so, and shows no text", async 
 
 test("the page offers the run with the limits of the dry run, and says which run has started since", async () => {
   const { harness, path } = await openDryRun(LISTED, FOUND, { limit: 20, basis: "opt_in" });
-  const page = await pageAt(harness, path);
-  expect(page).toContain("Start the run for 2 people?");
-  expect(page).toMatch(/action="\/console\/run\/start".*name="basis" value="opt_in".*name="limit"[^>]*value="2"/s);
+  const { text, selection } = await confirmStart(harness, path);
+  expect(text).toContain("Start the run for 2 people?");
+  expect(text).toContain("1 of variant A and 1 of variant B. A sent message cannot be taken back.");
+  expect(text).toContain("It costs at most $0.82");
+  expect(text).toContain("2 of today's 100 messages are used after it.");
+  expect(selection).toEqual({ limit: "2", basis: "opt_in" });
   expect(await mainAt(harness, path)).toContain("No run has started since.");
   harness.now += 60_000;
   await harness.append("outreach", { type: "RunStarted", data: { run_id: makeId(), dry_run: false } });
   expect(await mainAt(harness, path)).toContain("Run 1 has started since.");
   const past = await pageAt(harness, `${path}?as_of=6`);
-  expect(past).not.toContain("/console/run/start");
+  expect(past).not.toContain("Start run…");
+});
+
+test("a run of fewer messages than the dry run found has none of its figures", async () => {
+  const { harness, path } = await openDryRun(LISTED, FOUND);
+  const { text, selection } = await confirmStart(harness, path, { limit: "1" });
+  expect(text).toContain("Start a run of at most 1 message?");
+  expect(text).not.toMatch(/2 people|\$0\.82|variant/);
+  expect(text).toContain("At most 1 of today's 100 messages are used after it.");
+  expect(selection).toEqual({ limit: "1" });
+});
+
+test("a dry run of a campaign offers a run of that campaign, until the campaign has ended", async () => {
+  const { harness, path } = await openDryRun(LISTED, FOUND, { campaign: "spring" });
+  const spring = { name: "spring", text: "Hi", audience: {} };
+  await harness.append("outreach", { type: "CampaignCreated", data: spring });
+  const { text, selection } = await confirmStart(harness, path);
+  expect(text).toContain("Start the run for 2 people?Each gets one message of the campaign spring as @we");
+  expect(selection).toEqual({ limit: "2", campaign: "spring" });
+  await harness.append("outreach", { type: "CampaignEnded", data: { name: "spring" } });
+  expect(await pageAt(harness, path)).not.toContain("Start run…");
+});
+
+test("a dry run of an earlier day names its day, and offers a new one instead of a run", async () => {
+  const { harness, path } = await openDryRun(LISTED, FOUND);
+  expect(await pageAt(harness, path)).toContain("Start run…");
+  const made = new Date();
+  harness.now = made.getTime() + 14 * 86_400_000;
+  const page = await pageAt(harness, path);
+  expect(page).not.toContain("Start run…");
+  expect((await textsAt(page, ".dry form button")).map(({ text }) => text)).toEqual(["Make a new dry run"]);
+  const text = await mainAt(harness, path);
+  const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" }).format(made);
+  expect(text).toContain(`It would have used 2 messagesQuota of ${day}`);
+  expect(text).toContain("A run then would have cost at most $0.82, plus new replies");
+  expect(text).toContain("It was made on another day, so its figures hold no longer.");
+  expect(text).not.toMatch(/A run now|used after it|went out today/);
+});
+
+test("a dry run after which messages were sent offers a new one instead of a run", async () => {
+  const { harness, path } = await openDryRun(LISTED, FOUND);
+  const run_id = makeId();
+  const counts = { sent: 1, skipped: 0, failed: 0, in_doubt: 0 };
+  await harness.append("outreach", { type: "RunStarted", data: { run_id, dry_run: false } });
+  expect(await pageAt(harness, path)).toContain("Start run…");
+  await harness.append("outreach", { type: "RunFinished", data: { run_id, reason: "stopped", ...counts } });
+  expect(await pageAt(harness, path)).not.toContain("Start run…");
+  expect(await mainAt(harness, path)).toContain("Messages were sent since, so its figures hold no longer.");
+});
+
+test("a dry run that ended at the quota says after how many people, and where all are counted", async () => {
+  const quota = { ...FOUND, reason: "daily_limit_reached" } as const;
+  const { harness, path } = await openDryRun(LISTED, quota, { campaign: "spring" });
+  const others = Array.from({ length: 20 }, (_, at) => addedOf({ username: `user_${at}` }));
+  await harness.append("outreach", { type: "CampaignCreated", data: { name: "spring", text: "Hi", audience: {} } });
+  expect(await mainAt(harness, path)).not.toContain("known people");
+  await harness.append("outreach", ...others);
+  const [main] = await textsAt(await pageAt(harness, path), ".dry p.quiet");
+  expect(main?.text).toContain(
+    "The dry run ended after 15 of 23 known people; the campaign spring has the count of all.",
+  );
+  expect(main?.links).toEqual(["/campaigns/spring"]);
+  const complete = await openDryRun(LISTED, FOUND);
+  await complete.harness.append("outreach", ...others);
+  expect(await mainAt(complete.harness, complete.path)).not.toContain("known people");
 });
 
 test("a dry run of very many recipients is paged", async () => {

@@ -61,6 +61,15 @@ test("a unique match redirects to its page; several matches are listed", async (
   expect(await pageOf(id)).toBe("/activity/4");
 });
 
+test("a link that an operator added is found before its first click, and its page says that there is none", async () => {
+  const { harness, resultsOf, pageOf } = await openSome();
+  const added = { domain: "go.example", code: "shop330", target: "https://shop.example/" };
+  await harness.append("links", { type: "LinkAdded", data: added });
+  expect(await resultsOf("shop33")).toEqual([["go.example/shop330", "/links/go.example/shop330"]]);
+  expect(await pageOf("https://go.example/shop330")).toBe("/links/go.example/shop330");
+  expect(await pageAt(harness, "/links/go.example/shop330")).toContain("This link has no clicks yet.");
+});
+
 test("a campaign is found by a part of its name", async () => {
   const { harness, resultsOf } = await openSome();
   const created = (name: string): NewEvent => ({ type: "CampaignCreated", data: { name, text: "Hi", audience: {} } });

@@ -11,13 +11,16 @@ interface Sending {
   readonly variant?: string;
   readonly template?: string;
   readonly link?: string;
+  /** True if a link of the recipient's own took the place of the link. */
+  readonly isReplaced?: boolean;
 }
 
 let attempts = 0;
 
 /** Builds the events of a message that contains a link and that the network accepted. */
 function sent({ recipient = { id: "1001", username: "ada" }, variant = "A", ...more }: Sending = {}): NewEvent[] {
-  const { template = "t1", link = "go.example/x" } = more;
+  const { template = "t1", link = "go.example/x", isReplaced = false } = more;
+  const own = { personal_links: [{ code: `own${attempts}`, link }], replaced_links: [link] };
   const message = { attempt_id: `a${attempts++}`, run_id: "r1", recipient };
   const data = {
     ...message,
@@ -27,6 +30,7 @@ function sent({ recipient = { id: "1001", username: "ada" }, variant = "A", ...m
     template,
     template_name: "Autumn invite",
     day: "2026-11-20",
+    ...(isReplaced ? own : {}),
   };
   return [
     { type: "DirectMessageAttempted", data },
@@ -153,7 +157,7 @@ describe("the page of links", () => {
 
   test("says that a link has no clicks", async () => {
     const harness = await openConsole();
-    expect(await pageAt(harness, "/links/unknown/x")).toContain("No click of this link");
+    expect(await pageAt(harness, "/links/unknown/x")).toContain("This link has no clicks yet");
   });
 });
 
@@ -169,7 +173,7 @@ describe("the page of a link", () => {
     );
     for (const path of ["/links/go.example/x", "/links/GO.example/x"]) {
       const page = await pageAt(harness, path);
-      expect(page).toContain("No click of this link");
+      expect(page).toContain("This link has no clicks yet");
       const rows = (await rowsOf(page)).map((row) => row.replace(/ \| [^|]*:\d\d$/, ""));
       expect(rows).toEqual(["@bob | B", "@ada | A"]);
       const people = (await textsAt(page, "tbody th")).flatMap(({ links }) => links);
@@ -177,6 +181,25 @@ describe("the page of a link", () => {
       const [summary] = await textsAt(page, 'section[aria-labelledby="sent-to"] p');
       expect(summary?.text).toBe("In 2 messages: 1 of variant A of Autumn invite, 1 of variant B of Autumn invite.");
     }
+  });
+
+  test("counts the messages with a link of the recipient's own in its place, whose clicks count here too", async () => {
+    const harness = await openConsole();
+    const said = async () => {
+      const page = await pageAt(harness, "/links/go.example/x");
+      const words = (await textsAt(page, 'section[aria-labelledby="sent-to"] p')).map(({ text }) => text);
+      return [words, (await rowsOf(page)).length] as const;
+    };
+    await harness.append("outreach", ...sent({ isReplaced: true }));
+    const rest = "to recipients who granted tracking, a link of their own took its place.";
+    const clicks = "Clicks on those links count here too.";
+    expect(await said()).toEqual([[`In 1 message ${rest} ${clicks}`], 0]);
+    const bob = { id: "1002", username: "bob" };
+    const eve = { id: "1003", username: "eve" };
+    await harness.append("outreach", ...sent({ recipient: bob, isReplaced: true }), ...sent({ recipient: eve }));
+    const summary = "In one message: 1 of variant A of Autumn invite.";
+    const hidden = "Its recipient did not grant tracking, so they are not named beside the clicks.";
+    expect(await said()).toEqual([[summary, `In 2 more messages ${rest} ${clicks}`, hidden], 0]);
   });
 
   test("counts all its messages and shows the newest", async () => {

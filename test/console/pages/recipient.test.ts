@@ -150,6 +150,14 @@ describe("the page of a recipient", () => {
     expect(list).toContain(`<option value="cannot_receive_dm">${words}</option>`);
   });
 
+  test("does not show a person as skipped because a later run passed them after the message on the page", async () => {
+    const harness = await openWithAda();
+    const passed = { run_id: RUN, recipient: ADA, reason: "already_contacted" } as const;
+    await harness.append("outreach", { type: "DirectMessageSkipped", data: passed });
+    expect(await factsOf(await pageAt(harness, "/people/1001"))).not.toHaveProperty("skipped for");
+    expect((await rowsOf(await pageAt(harness, "/people")))[0]?.split(" | ")[3]).toBe("–");
+  });
+
   test("shows the exact text of each message, its variant, run and outcome", async () => {
     const harness = await openWithAda();
     const page = await pageAt(harness, "/people/1001");
@@ -317,6 +325,25 @@ describe("the page of a recipient", () => {
     ]);
   });
 
+  test("says that they got a link of their own in place of a shared one", async () => {
+    const harness = await openConsole();
+    const { data } = attempted("see go.example/secret") as NewEvent<"DirectMessageAttempted">;
+    const links = ["go.example/all"];
+    const own = { personal_links: [{ code: "secret", link: "go.example/all" }], links, replaced_links: links };
+    await harness.append("outreach", { type: "DirectMessageAttempted", data: { ...data, ...own } }, SENT);
+    const sentTo = async () => (await rowsOf(await pageAt(harness, "/people/1001"))).map((row) => row.split(" | ")[1]);
+    expect(await sentTo()).toEqual(["to them as a link of their own"]);
+    for (const id of ["1002", "1003"]) {
+      const message = { ...MESSAGE, attempt_id: id, recipient: { id, username: `user_${id}` } };
+      await harness.append(
+        "outreach",
+        { type: "DirectMessageAttempted", data: { ...data, ...message, links } },
+        { type: "DirectMessageSent", data: { ...message, message_id: "m", settled_by: "answer" } },
+      );
+    }
+    expect(await sentTo()).toEqual(["to them as a link of their own, and to 2 other people"]);
+  });
+
   test("counts clicks on personal links, and separately those that may be X itself", async () => {
     const harness = await openConsole();
     const own = { personal_links: [{ code: "secret", link: "go.example/all" }], links: ["go.example/all"] };
@@ -334,6 +361,38 @@ describe("the page of a recipient", () => {
       data: { recipient: ADA, tracking: "denied", tracking_source: "message" },
     });
     expect(await clicks()).toBeUndefined();
+  });
+
+  test("credits clicks and replies to the message that they follow, and not to a later one", async () => {
+    const clock = { now: Date.parse("2026-11-20T10:00:00.000Z") };
+    const harness = await openConsole({ logClock: () => clock.now });
+    const { data } = attempted("see go.example/secret") as NewEvent<"DirectMessageAttempted">;
+    const own = { personal_links: [{ code: "secret", link: "go.example/all" }], links: ["go.example/all"] };
+    await harness.append("outreach", { type: "DirectMessageAttempted", data: { ...data, ...own } }, SENT);
+    clock.now += 60_000;
+    await harness.append("outreach", { type: "PersonalLinkClicked", data: { code: "secret" } });
+    const first = await reasonsOf(await pageAt(harness, "/people/1001"));
+    expect(first["Clicks"]?.text).toBe("1 on links of their own, the first 1 min after the message.");
+    clock.now += 86_400_000;
+    await harness.append(
+      "outreach",
+      { type: "DirectMessageAttempted", data: { ...data, attempt_id: "a2", campaign: "follow-up", text: "Any news?" } },
+      { type: "DirectMessageSent", data: { ...MESSAGE, attempt_id: "a2", message_id: "m2", settled_by: "answer" } },
+      {
+        type: "DirectMessageReceived",
+        data: { recipient: ADA, message_id: "m3", received_at: "2026-11-20T11:00:00.000Z" },
+      },
+    );
+    const page = await pageAt(harness, "/people/1001");
+    expect(Object.keys(await reasonsOf(page))).toEqual(["Consent", "Message"]);
+    const [earlier] = await textsAt(page, MESSAGES);
+    expect(earlier?.text).toEndWith("; sent. Clicks: 1 on links of their own, the first 1 min after the message.");
+    await harness.append("outreach", received("m4"));
+    expect(Object.keys(await reasonsOf(await pageAt(harness, "/people/1001")))).toEqual([
+      "Consent",
+      "Message",
+      "Reply",
+    ]);
   });
 
   test("shows for an erased recipient only that", async () => {

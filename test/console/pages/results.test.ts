@@ -109,6 +109,8 @@ test("each template has a verdict that names it, and only a winner has a color",
   expect((await textsAt(page, ".winner")).map(({ text }) => text)).toEqual([
     "A95 % interval: 84 % to 100 %100 % 20 of 20",
   ]);
+  const byCampaign = await textsAt(await pageAt(harness, "/results?by=campaign"), ".verdict");
+  expect(byCampaign.map(({ text }) => text)).toEqual(verdicts);
   // The two charts have one axis.
   expect((await ratesOn(page)).filter((row) => row.startsWith("0 %2"))).toHaveLength(2);
   const { verdicts: said } = (await (await ask(harness.app, "/social/results")).json()) as {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { makeEvent } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { makeId } from "../../../src/platform/clock.ts";
+import { parseTemplate } from "../../../src/template/template.ts";
 import { ask } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 import { openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
@@ -113,6 +114,66 @@ describe("the page of a run", () => {
     const counts = await textsAt(page, ".outcomes dd b");
     expect(counts.map(({ text }) => text)).toEqual(["1", "1", "0", "1"]);
   });
+});
+
+/** Events of a message of a campaign that the network accepted, with a link of the recipient's own if it has a code. */
+function messagedIn(run_id: string, campaign: string | undefined, code?: string): NewEvent[] {
+  const one = { attempt_id: `in ${run_id}`, run_id, recipient: ada };
+  const links = code === undefined ? {} : { personal_links: [{ code, link: "go.example/all" }] };
+  const data = { ...one, text: "Hi", variant: "A", day: "2026-11-20", ...(campaign === undefined ? {} : { campaign }) };
+  return [
+    { type: "DirectMessageAttempted", data: { ...data, ...links } },
+    { type: "DirectMessageSent", data: { ...one, message_id: "m1", settled_by: "answer" } },
+  ];
+}
+
+test("a click is a reaction to the message with the link that was clicked, and to no later one", async () => {
+  const clock = { now: Date.parse("2026-11-20T10:00:00.000Z") };
+  const harness = await openConsole({ logClock: () => clock.now });
+  const [first, followUp] = [makeId(), makeId()];
+  const rowIn = async (run: string, query = "") =>
+    (await rowsOf(await pageAt(harness, `/runs/${run}${query}`))).map((row) => row.split(" | ").at(-1));
+  await harness.append("outreach", started(first), ...messagedIn(first, undefined, "secret"));
+  clock.now += 60_000;
+  await harness.append("outreach", { type: "PersonalLinkClicked", data: { code: "secret" } });
+  await harness.append("outreach", finished(first));
+  clock.now += 86_400_000;
+  await harness.append("outreach", started(followUp), ...messagedIn(followUp, "follow-up"));
+  expect([await rowIn(first), await rowIn(followUp)]).toEqual([["clicked, 1 min after it"], ["–"]]);
+  clock.now += 60_000;
+  await harness.append("outreach", { type: "PersonalLinkClicked", data: { code: "secret" } });
+  const late = { recipient: ada, message_id: "m2", received_at: "2026-11-20T10:05:00.000Z" };
+  await harness.append("outreach", { type: "DirectMessageReceived", data: late });
+  await harness.append("outreach", {
+    type: "DirectMessagesSeen",
+    data: { recipient: ada, seen_at: "2026-11-20T10:05:00.000Z" },
+  });
+  expect([await rowIn(first), await rowIn(followUp)]).toEqual([["clicked 2 times, 1 min after it"], ["–"]]);
+  expect(await rowIn(first, "?as_of=4")).toEqual(["clicked, 1 min after it"]);
+});
+
+test("a run's page shows the message of its campaign, until the campaign is changed", async () => {
+  const [common, own] = ["Hi {{name}}", "Did you find time, {{name}}?"];
+  const harness = await openConsole({ env: { MESSAGE_TEMPLATE: common } });
+  const [first, second] = [makeId(), makeId()];
+  const campaign = { name: "follow-up", text: own, audience: {} };
+  const begun = (run_id: string, text: string, more = {}): NewEvent => {
+    const rules = { daily_limit: 100, timezone: "UTC", require_consent: true, template: parseTemplate(text).id };
+    return { type: "RunStarted", data: { run_id, dry_run: false, rules, ...more } };
+  };
+  await harness.append(
+    "outreach",
+    { type: "CampaignCreated", data: campaign },
+    begun(first, common),
+    finished(first),
+    begun(second, own, { campaign: "follow-up" }),
+    { type: "CampaignChanged", data: { ...campaign, text: "Hello" } },
+  );
+  const messageAt = async (path: string) =>
+    (await textsAt(await pageAt(harness, path), "#texts, pre.message")).map(({ text }) => text);
+  expect(await messageAt("/runs/1")).toEqual(["Message", common]);
+  expect(await messageAt("/runs/2?as_of=4")).toEqual(["follow-up", own]);
+  expect(await messageAt("/runs/2")).toEqual([]);
 });
 
 test("a run for named recipients shows who waits for their turn, then who was not reached and why", async () => {

@@ -24,7 +24,8 @@ export interface History {
   readonly kinds: ReadonlyMap<ChannelName, Kind>;
   readonly digestAfterMs: number | undefined;
   /**
-   * Percentage of appends of outcomes that fail: either the log refuses them, or it accepts them and reports a failure.
+   * How often, in percent, appending an outcome fails: the log refuses the event, or it accepts the event and reports a
+   * failure.
    */
   readonly faults: number;
   readonly steps: readonly Step[];

@@ -7,7 +7,8 @@ import { restPart } from "../../bench/mixed-rest.ts";
 import { createRandom } from "../random.ts";
 
 /**
- * Returns a generator of a busy service's log: it appends rounds of about fifty events, after an import of `people`.
+ * Returns functions that write the log of a busy service: an import of so many `people`, then rounds of about fifty
+ * events.
  */
 export function createMixedLife(
   store: LogStore,

@@ -19,6 +19,11 @@ const SENTENCES: readonly (readonly [EventType, object, string])[] = [
   ["DirectMessageSent", { ...message, settled_by: "answer" }, "sent to @ada (1001)"],
   ["DirectMessageSent", { ...message, settled_by: "lookup" }, "sent to @ada (1001), found in the conversation"],
   ["DirectMessageSent", { ...message, settled_by: "operator" }, "mara said that the message to @ada (1001) arrived"],
+  [
+    "DirectMessageSent",
+    { ...message, settled_by: "operator", why: "she thanked us" },
+    'mara said that the message to @ada (1001) arrived: "she thanked us"',
+  ],
   ["DirectMessageSkipped", { ...message, reason: "no_consent" }, "skipped @ada (1001): no consent on record"],
   [
     "DirectMessageFailed",

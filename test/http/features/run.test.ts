@@ -106,6 +106,20 @@ test.each([
   expect(answer.notes).toEqual(notes);
 });
 
+test.each([
+  ["Hi {{name}}", "Hi. Reply stop for no more messages.", undefined],
+  ["Hi. Reply stop for no more messages.", "Hi {{name}}", [expect.stringContaining("Add {{optout}}")]],
+])("a dry run of a campaign judges not %j but the campaign's own text %j", async (template, text, notes) => {
+  await using world = await openApp({ template });
+  await world.authorize();
+  await world.append("outreach", { type: "CampaignCreated", data: { name: "spring", text, audience: {} } });
+  const preview = { reason: "completed" as const, would_send: [], would_skip: [], variants: [] };
+  const done = Promise.resolve({ ...REPORT, preview: { ...preview, estimate: REPORT.usage } });
+  world.triggered = { kind: "started", run_id, done };
+  const answer = (await (await run(world, { dry_run: true, campaign: "spring" })).json()) as { notes?: unknown };
+  expect(answer.notes).toEqual(notes);
+});
+
 test("a dry run that fails is answered with 500", async () => {
   await using world = await authorized();
   world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined) };

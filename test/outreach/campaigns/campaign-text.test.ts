@@ -1,13 +1,16 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
+import type { CampaignDefinition } from "../../../events/campaign.ts";
 import { campaigns } from "../../../projections/campaigns.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { openCommands } from "../../harness/memory/commands.ts";
-import { METADATA } from "../../harness/memory/log.ts";
+import { LOG_ENGINES, METADATA, type LogEngine } from "../../harness/memory/log.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
 import { campaigns as commands, outreach } from "../../harness/memory/operation-commands.ts";
-import { openOutreach, RULES } from "../../harness/memory/outreach.ts";
+import { openOutreach, openOutreachOn, RULES } from "../../harness/memory/outreach.ts";
+import { person } from "../../harness/memory/social-network.ts";
 
 const FAULT = "line 1, column 1: {{optout}} needs PUBLIC_URL, an address that recipients can open";
 
@@ -89,4 +92,42 @@ test("a command changes a campaign's gap and topic, and removes them", async () 
   world.env["CONTACT_GAP_DAYS"] = "20";
   expect([await change("--topic", ""), await show()]).toEqual([0, ["Ho", 25, null]]);
   expect([await change("--gap-days", "0"), await show()]).toEqual([0, ["Ho", 20, null]]);
+});
+
+describe("a campaign that is changed while its run is in progress", () => {
+  const EVIDENCE = { consent_at: "2026-01-01", consent_source: "form" };
+  const added = (id: string, city: string) => addedOf({ id }, { ...EVIDENCE, fields: { city } });
+
+  /** Runs a campaign for Rome and Pisa, which is changed by `change` once its first message is sent. Returns the sent texts. */
+  async function runChanged(engine: LogEngine, change: Partial<CampaignDefinition>) {
+    await using world = await openOutreachOn(engine);
+    const definition = { name: "spring", text: "Rome", audience: { fields: ["city=Rome|Pisa"] } };
+    for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
+    const people = [added("10", "Rome"), added("11", "Rome"), added("12", "Pisa")];
+    await world.append([{ type: "CampaignCreated", data: definition }, ...people]);
+    const { sendDm } = world.network;
+    world.network.sendDm = async (...asked) => {
+      const isFirst = world.network.accepted.length === 0;
+      const result = await sendDm(...asked);
+      if (isFirst) await world.append([{ type: "CampaignChanged", data: { ...definition, ...change } }]);
+      return result;
+    };
+    const { run } = await world.start();
+    const { sent } = await run({ selection: { campaign: "spring" } });
+    const attempts = await world.events("DirectMessageAttempted");
+    expect(sent).toBe(attempts.length);
+    return attempts.map(({ data: { recipient, text, template } }) => ({ id: recipient.id, text, template }));
+  }
+
+  test.each(LOG_ENGINES)("sends its new text to its new audience, never its old text: in a log %s", async (engine) => {
+    const change = { text: "Pisa", audience: { fields: ["city=Pisa"] } };
+    expect(await runChanged(engine, change)).toEqual([
+      { id: "10", text: "Rome", template: parseTemplate("Rome").id },
+      { id: "12", text: "Pisa", template: parseTemplate("Pisa").id },
+    ]);
+  });
+
+  test("sends nothing more if the settings cannot send its new text", async () => {
+    expect(await runChanged("in a file", { text: "Hi {{optout}}" })).toMatchObject([{ id: "10", text: "Rome" }]);
+  });
 });

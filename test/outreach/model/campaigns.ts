@@ -47,7 +47,10 @@ export function campaignOfText(text: string): string {
   return Object.keys(CAMPAIGNS).find((name) => text.startsWith(`${name}:`)) ?? "default";
 }
 
-/** Notes a message of a person, or a hold because of one: both end the chains of follow-ups before it. */
+/**
+ * Notes that a person wrote to us, or that a run held their messages because of that: either ends the follow-ups to
+ * messages before it.
+ */
 export function noteAnswer(
   { answers }: Books,
   about: string,

@@ -167,7 +167,10 @@ function copyLog(from: string, to: string): void {
   for (const end of ["", "-wal"]) if (existsSync(`${from}${end}`)) copyFileSync(`${from}${end}`, `${to}${end}`);
 }
 
-/** Adds the keys of one key store to another, as a restore does. */
+/**
+ * Fills a key store from a copy of it, as a restore does: the store with more changes wins, and deleted keys stay
+ * deleted.
+ */
 async function copyKeys(from: string, to: string): Promise<void> {
   await using source = await sqliteSecrets(from).open();
   await using target = await sqliteSecrets(to).open();

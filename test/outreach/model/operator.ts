@@ -16,7 +16,9 @@ import { NO_SNAPSHOTS } from "./instance.ts";
 import { rename } from "./erase-and-rename.ts";
 import { personId } from "./initial-state.ts";
 
-/** Opens the parts of an operator's command. While it runs, its projector follows the log. */
+/**
+ * Opens the context of an operator's command on a simulated log. Its projector follows the log until the command ends.
+ */
 async function openCommand({ store, log }: House) {
   const erase = createEraseHandler(log.keyring);
   const followed = { ...store, snapshots: NO_SNAPSHOTS };

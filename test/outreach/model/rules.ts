@@ -12,7 +12,10 @@ import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from 
 /** Lifetime of a lease after its holder's last renewal, in ms. A decision may be this old when it is appended. */
 const LEASE_MS = 30_000;
 
-/** Period before and after a change of QUOTA_TIMEZONE, in ms, in which no more messages go out than the daily limit. */
+/**
+ * Time after a change of QUOTA_TIMEZONE, in ms, for which the daily limit counts the messages of the last 24 hours, not
+ * those of the calendar day.
+ */
 const WINDOW_MS = 24 * 3_600_000;
 
 /** Adds an event to the summary that the rule checks use. Throws a Violation if the event is illegal. */

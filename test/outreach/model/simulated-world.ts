@@ -69,7 +69,9 @@ export interface House {
   /** Position of the log's last event at the beginning of the history. Every copy of the log contains it. */
   readonly begun: number;
   backUp(): Promise<void>;
-  /** Time for the check whether other instances live: while it passes, the living ones send heartbeats. */
+  /**
+   * Clock and wait of the check whether other instances live. During the wait, the living instances send heartbeats.
+   */
   readonly heartbeatTime: HeartbeatTime;
   /**
    * Replaces the log by an older copy. Ends all processes first; with `isBeside` they continue and keep the lost log

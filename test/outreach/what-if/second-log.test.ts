@@ -85,7 +85,7 @@ function toRulesInForce({ window, zone, ...rest }: Rules, whenClosed: "end" | "p
 interface Given {
   readonly hour: number;
   readonly steps: readonly { readonly days: number; readonly step: Step }[];
-  /** Days after each run in which no other step happens, so that the run may wait for its sending window. */
+  /** Days after each start of a run without another step, so that the run can wait for its sending window. */
   readonly daysOfRun: number;
 }
 

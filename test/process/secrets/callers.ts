@@ -18,7 +18,7 @@ const VISITOR = { ip: "203.0.113.7", user_agent: "Mozilla/5.0 (X11)" };
 
 const TYPED = { "content-type": "application/json" };
 
-/** Authorizes at X in all ways, and makes calls with a new, a refused and a dead token. */
+/** Begins authorizations at X that end in each way: never completed, cancelled, refused tokens by X, and successful. */
 export async function authorizeInAllWays(callers: Callers, service: Running): Promise<void> {
   const { world, canaries } = callers;
   const { faults } = world.sandbox;

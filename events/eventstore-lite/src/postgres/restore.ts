@@ -22,7 +22,7 @@ export interface PostgresRestoreOptions {
   readonly onProgress?: (copied: number) => void;
 }
 
-/** Number of rows that one query reads from the copy, and that one query inserts. */
+/** Number of rows that one query reads from the backup, and that one query inserts into PostgreSQL. */
 const CHUNK_ROWS = 1_000;
 
 /**

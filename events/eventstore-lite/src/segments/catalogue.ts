@@ -36,7 +36,7 @@ export interface SegmentEntry extends SegmentFile {
   readonly types: Readonly<Record<string, number>>;
 }
 
-/** Position and version of the last event of one stream that a segment holds. */
+/** The last event of one stream within a segment: its position in the log, and its version in the stream. */
 export interface StreamPlace {
   readonly position: number;
   readonly version: number;

@@ -46,7 +46,7 @@ export function createLogArchive(table: ArchiveTable, storage: SegmentStorage): 
     { head, from, to, threads, onProgress }: Required<LiveOptions>,
   ): Promise<Verification> {
     const { end } = catalogue;
-    const last = Math.min(to, end);
+    const last = Math.min(to, end, head.position);
     let checked = 0;
     if (from <= last) {
       const onChecked = (events: number): void => onProgress((checked += events));

@@ -87,8 +87,8 @@ export function createArchiveTable(reader: DatabaseReader): ArchiveTable {
 }
 
 /**
- * Records a segment and removes its events; runs inside a transaction. Has no effect unless it is the next segment, and
- * ends with an event of that hash before the newest one.
+ * Records a segment and removes its events; runs inside a transaction. Has no effect unless the segment is the next
+ * one, its last event has the hash that the segment names, and the log has a newer event.
  */
 export function createRecordSegment(db: DatabaseSync): (file: SegmentFile) => void {
   const isNext = db.prepare(

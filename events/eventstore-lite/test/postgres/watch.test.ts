@@ -84,7 +84,7 @@ test("no work begins over a connection made while the database closes", async ()
       if (isClosed) late++;
     });
     const ended = running.catch(() => undefined);
-    // In the course of the attempts, closes at times from before the connection is made to after it.
+    // The first attempts close the database before the connection is made, and the last ones after it.
     const closesAt = performance.now() + attempt / 8;
     while (performance.now() < closesAt) await setImmediate();
     isClosed = true;

@@ -61,8 +61,8 @@ export function byType([count, positions, types, products]: Sums): string {
 }
 
 /**
- * Formats the sums that the verification has added up like a result of the query {@link SUMS_BY_PLACE}, so that both
- * can be compared as texts.
+ * Formats the sums of the verification in the way in which the query {@link SUMS_BY_PLACE} returns its own, so that
+ * both can be compared as texts.
  */
 export function byPlace([count, positions, , , places, products]: Sums): string {
   return `${count} ${positions} ${places} ${products}`;
