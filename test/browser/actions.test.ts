@@ -312,7 +312,8 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       address: "/campaigns",
       act: async ({ operator, width }) => {
         await operator.unfold("New campaign…");
-        await operator.fill("Name", `spring-${width}`);
+        await operator.page.keyboard.type(`spring-${width}`);
+        expect(await operator.page.locator("dialog[open]").evaluate(({ scrollTop }) => scrollTop)).toBe(0);
         await operator.fill("Message", "Hi {{name|there}}\nStill on?");
         await operator.press("Create campaign");
       },
@@ -440,7 +441,9 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       given: leaveInDoubt,
       act: async ({ operator }) => {
         await operator.unfold("Leave it…");
-        await operator.fill("Reason", "old");
+        await operator.page.keyboard.type("old");
+        const title = operator.page.locator("dialog[open] h2");
+        expect(await title.evaluate((head) => getComputedStyle(head).textAlign)).toBe("start");
         await operator.press("Leave it");
       },
       sees: /^Left 1 dispatch to Chat as unknown$/,

@@ -265,6 +265,9 @@ function EndForm({ name, back }: { readonly name: string; readonly back: string 
 /** The words for each reason of the count, for the script. */
 const REASON_WORDS = JSON.stringify(Object.fromEntries(SKIP_REASONS.map((reason) => [reason, describeSkip(reason)])));
 
+/** The value that a form sends for a condition that can only be set. */
+const SET = ["true"] as const;
+
 interface CampaignFormProps {
   /** Names of all campaigns, for the audience of a follow-up. */
   readonly names: readonly string[];
@@ -284,21 +287,20 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
       fields={isNew ? {} : { name: campaign.name, all: "true" }}
       label={isNew ? "New campaign…" : "Change…"}
       question={isNew ? "New campaign" : `Change ${campaign.name}?`}
-      says="It sends nothing by itself: a run of the campaign does. The conditions hold together; without any, it is for all recipients."
+      says="It sends nothing by itself: a run of the campaign does."
     >
       {isNew ? (
         <Field
           label="Name"
           name="name"
           required
-          autofocus
           maxLength={40}
           pattern="[a-z0-9]([a-z0-9\-]{0,38}[a-z0-9])?"
           title="Lower-case letters, digits and hyphens"
           placeholder="lower-case letters, digits and hyphens"
         />
       ) : null}
-      <Lines label="Message" name="text" value={text ?? ""} rows={6} required autofocus={!isNew} />
+      <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
       <Field
         label="Days after any earlier message"
         type="number"
@@ -315,57 +317,79 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
         value={topic ?? ""}
         placeholder="none"
       />
-      <fieldset>
-        <legend>Only recipients who fit all of these</legend>
-        <Select name="source" label="Source" values={AUDIENCE_SOURCES} chosen={audience.source} />
-        <Select name="basis" label="Basis" values={BASES} chosen={audience.basis} />
-        <Lines
-          label="Fields, one a line"
-          name="fields"
-          value={audience.fields?.join("\n") ?? ""}
-          rows={2}
-          placeholder="city=Rome|Pisa"
-        />
-        <Lines
-          label="Time zones, one a line"
-          name="timezones"
-          value={audience.timezones?.join("\n") ?? ""}
-          rows={2}
-          placeholder="Europe/Rome"
-        />
-        <Select
-          name="messaged"
-          label="Got a message of"
-          values={names}
-          chosen={audience.messaged}
-          inWords={String}
-          none="does not matter"
-        />
-        <Field
-          label="That message is so many days old"
-          type="number"
-          name="days"
-          min={1}
-          max={3650}
-          value={audience.days}
-          placeholder="any"
-        />
-        <label>
-          <input type="checkbox" name="replied" value="true" checked={audience.replied} /> They replied to it
-        </label>
-        <label>
-          <input type="checkbox" name="failed" value="true" checked={audience.failed} /> It failed
-        </label>
-        <Field
-          label="Clicked the link"
-          name="clicked"
-          maxLength={500}
-          value={audience.clicked ?? ""}
-          placeholder="any, or go.example/guide"
-        />
-      </fieldset>
+      <AudienceFields names={names} audience={audience} />
       <output data-count={REASON_WORDS} />
       <button class={isNew ? "primary" : undefined}>{isNew ? "Create campaign" : "Change campaign"}</button>
     </ConfirmedAction>
+  );
+}
+
+interface AudienceFieldsProps {
+  readonly names: readonly string[];
+  readonly audience: ShownCampaign["audience"];
+}
+
+/** The fields that describe an audience. Those about an earlier message are shown once its campaign is chosen. */
+function AudienceFields({ names, audience }: AudienceFieldsProps): VNode {
+  return (
+    <fieldset>
+      <legend>For all recipients, or only for those who fit what you fill in here</legend>
+      <Select name="source" label="Source" values={AUDIENCE_SOURCES} chosen={audience.source} />
+      <Select name="basis" label="Basis" values={BASES} chosen={audience.basis} />
+      <Lines
+        label="Fields, one a line"
+        name="fields"
+        value={audience.fields?.join("\n") ?? ""}
+        rows={2}
+        placeholder="city=Rome|Pisa"
+      />
+      <Lines
+        label="Time zones, one a line"
+        name="timezones"
+        value={audience.timezones?.join("\n") ?? ""}
+        rows={2}
+        placeholder="Europe/Rome"
+      />
+      <Select
+        name="messaged"
+        label="Got a message of"
+        values={names}
+        chosen={audience.messaged}
+        inWords={String}
+        none="does not matter"
+      />
+      <Select
+        name="replied"
+        label="Since then they"
+        values={SET}
+        chosen={audience.replied && "true"}
+        inWords={() => "replied"}
+        none="did not reply"
+      />
+      <Select
+        name="failed"
+        label="That message"
+        values={SET}
+        chosen={audience.failed && "true"}
+        inWords={() => "failed"}
+        none="was sent"
+      />
+      <Field
+        label="That message is so many days old"
+        type="number"
+        name="days"
+        min={1}
+        max={3650}
+        value={audience.days}
+        placeholder="any"
+      />
+      <Field
+        label="Clicked the link"
+        name="clicked"
+        maxLength={500}
+        value={audience.clicked ?? ""}
+        placeholder="any, or go.example/guide"
+      />
+    </fieldset>
   );
 }

@@ -1,5 +1,6 @@
 // Dismisses notices, and opens confirmations as dialogs of the page. When a dialog closes, the browser returns the
-// focus to the link that opened it. While the operator fills the form of a campaign, its audience is counted.
+// focus to the link that opened it. A form that the service refused is shown as the operator left it.
+import { countAudience } from "./campaign.js";
 import { showFault } from "./import.js";
 import { fetchPage } from "./page.js";
 
@@ -17,10 +18,10 @@ document.addEventListener("click", (event) => {
   open(dialog);
 });
 
-/** Opens a dialog. The focus is at the first field of a form to fill, and else at Cancel. */
+/** Opens a dialog. The first text to type has the focus, and else Cancel has it, also before a name to confirm. */
 function open(dialog) {
   dialog.showModal();
-  if (dialog.querySelector("[autofocus]") === null) dialog.querySelector("[data-cancel]").focus();
+  dialog.querySelector("textarea, label input:not([name=confirm], [type=checkbox]), [data-cancel]").focus();
   for (const field of dialog.querySelectorAll("input[name=confirm]")) checkTyped(field);
   for (const form of dialog.querySelectorAll("form:has([data-count])")) void countAudience(form);
 }
@@ -46,8 +47,7 @@ async function confirmForm(form, submitter) {
   dialog.append(...asked.childNodes);
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
-  dialog.showModal();
-  dialog.querySelector("[data-cancel]").focus();
+  open(dialog);
 }
 
 document.addEventListener("submit", (event) => {
@@ -57,74 +57,38 @@ document.addEventListener("submit", (event) => {
   confirmForm(target, submitter).catch(() => location.reload());
 });
 
-/** Aborts the count in progress. Undefined before the first one. */
-let counting;
+/** Key under which the browser keeps what a form sends, until the next page shows whether the service took it. */
+const SENT = "sent";
 
-/** Says how many recipients the described audience has and why others get no message, or which field is wrong. */
-async function countAudience(form) {
-  counting?.abort();
-  counting = new AbortController();
-  const asked = new URLSearchParams();
-  const fields = [...form.querySelectorAll("[type=hidden][name=name], fieldset :is(input, select, textarea)")];
-  for (const { name, value, type, checked } of fields) {
-    const lines = type === "checkbox" && !checked ? [] : value.split("\n");
-    for (const line of lines) if (line.trim() !== "") asked.append(name, line.trim());
-  }
-  // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
-  const response = await fetch(`/social/campaigns/count?${asked}`, { signal: counting.signal }).catch(() => undefined);
-  const answer = response?.ok || response?.status === 422 ? await response.json() : undefined;
-  if (answer === undefined) return;
-  form.querySelector("[data-fault]")?.remove();
-  for (const field of fields) field.setCustomValidity("");
-  for (const { path, message } of answer.errors ?? []) showFieldFault(form.elements[path.split("/")[1]], message);
-  const count = form.querySelector("[data-count]");
-  count.value = response.ok ? describeCount(answer, JSON.parse(count.dataset.count)) : "";
-}
-
-function describeCount({ known, due, not_due: notDue, left_out: leftOut }) {
-  const others = [...notDue, ...leftOut].map(
-    ({ reason, recipients }) => `${recipients} ${reason.replaceAll("_", " ")}`,
+document.addEventListener("submit", ({ target, defaultPrevented }) => {
+  if (target.method !== "post" || defaultPrevented) return;
+  const entries = [...new FormData(target)].filter(
+    ([name, value]) => name !== "form_token" && !(value instanceof File),
   );
-  return `${due} of ${known} may get a message now. ${others.length === 0 ? "" : `The others: ${others.join(", ")}.`}`;
-}
-
-/** Shows a fault after its field. The form cannot be sent with it. */
-function showFieldFault(field, message) {
-  field.setCustomValidity(message);
-  const fault = document.createElement("small");
-  fault.className = "red";
-  fault.dataset.fault = "";
-  fault.role = "alert";
-  fault.textContent = message;
-  field.after(fault);
-}
-
-document.addEventListener("change", ({ target }) => {
-  const form = target.closest("form:has([data-count])");
-  if (form !== null && target.closest("fieldset") !== null) void countAudience(form);
+  sessionStorage.setItem(SENT, JSON.stringify([target.getAttribute("action"), entries]));
 });
 
-/** Key under which the browser keeps the fields of a campaign until the service has taken them. */
-const SENT = "campaign";
-
-document.addEventListener("submit", ({ target }) => {
-  if (!target.matches("form:has([data-count])")) return;
-  sessionStorage.setItem(SENT, JSON.stringify([target.getAttribute("action"), ...new FormData(target)]));
-});
-
-/** Opens the form of a campaign that the service has just refused, with the reason and what the operator typed. */
-function reopenRefused(sent, reason) {
-  const [action, ...entries] = JSON.parse(sent);
-  const form = document.querySelector(`form[action="${action}"]`);
-  for (const [name, value] of entries) {
-    const field = form.elements[name];
-    if (field.type === "checkbox") field.checked = true;
-    else if (field.type !== "hidden") field.value = value;
+/** Shows a form that the service has just refused as the operator left it; in its dialog, with the reason. */
+function restore([action, entries], reason) {
+  const wasSent = ({ name, value }) =>
+    name === "form_token" || entries.some((one) => one[0] === name && one[1] === value);
+  const form = [...document.querySelectorAll(`form[action="${action}"]`)].find((one) =>
+    [...one.querySelectorAll("[type=hidden]")].every(wasSent),
+  );
+  for (const field of form?.querySelectorAll(":is(input:not([type=hidden], [type=file]), select, textarea)") ?? []) {
+    const sent = entries.find(
+      ([name, value]) => name === field.name && (field.type !== "radio" || value === field.value),
+    );
+    if (field.type === "checkbox" || field.type === "radio") field.checked = sent !== undefined;
+    else if (sent !== undefined) field.value = sent[1];
   }
+  const dialog = form?.closest("dialog");
+  if (dialog == null) return;
   showFault(form, reason);
-  open(form.closest("dialog"));
+  open(dialog);
 }
 
-const [sent, refused] = [sessionStorage.getItem(SENT), document.querySelector(".notice.fault [role=alert]")];
+const sent = JSON.parse(sessionStorage.getItem(SENT));
+const refused = document.querySelector(".notice.fault [role=alert]");
 sessionStorage.removeItem(SENT);
-if (sent !== null && refused !== null) reopenRefused(sent, refused.textContent);
+if (sent !== null && refused !== null) restore(sent, refused.textContent);
