@@ -4,13 +4,13 @@ import { basis } from "./outreach.ts";
 
 const closed = { additionalProperties: false };
 
-/** Name of the campaign that the settings describe. No event names it. */
+/** Name of the campaign that the settings describe. Operators create all others. Most events leave this name out. */
 export const DEFAULT_CAMPAIGN = "default";
 
-/** Sources of an audience, which the log knows of each recipient: an operator imported them, or they wrote first. */
+/** How the log knows a recipient: an operator imported them (`list`), or they wrote to us first (`inbound`). */
 export const audienceSource = Type.Union([Type.Literal("list"), Type.Literal("inbound")]);
 
-/** Conditions on the recipients of a campaign. A recipient must fit all that are given; an absent one leaves out none. */
+/** Conditions on the recipients of a campaign. A recipient must meet every condition that is present. */
 export const audience = Type.Object(
   {
     source: Type.Optional(audienceSource),
@@ -24,13 +24,19 @@ export const audience = Type.Object(
      * `any`: the recipient must have clicked some personal link.
      */
     clicked: Type.Optional(Type.String()),
-    /** Campaign whose message the recipient got. */
+    /**
+     * Campaign that must have sent the recipient a message. `days`, `replied` and `failed` are conditions on this
+     * message.
+     */
     messaged: Type.Optional(Type.String()),
-    /** Days that must have passed since that message. */
+    /** Days that must have passed since the message of the campaign in `messaged`. */
     days: Type.Optional(Type.Integer()),
-    /** True if the recipient must have replied to that message; absent: they must not have. */
+    /**
+     * True if the recipient must have replied to the message of the campaign in `messaged`; absent if they must not
+     * have replied.
+     */
     replied: Type.Optional(Type.Literal(true)),
-    /** True if that message must have failed; absent: it must have been sent. */
+    /** True if the message of the campaign in `messaged` must have failed; absent if it must have been sent. */
     failed: Type.Optional(Type.Literal(true)),
   },
   closed,
@@ -48,14 +54,17 @@ const definition = {
    * CONTACT_GAP_DAYS.
    */
   gap_days: Type.Optional(Type.Integer()),
-  /** Topic that a consent may be for, instead of the campaign's name. */
+  /**
+   * Topic of the campaign. A consent that names this topic covers the campaign, like one that names the campaign
+   * itself.
+   */
   topic: Type.Optional(Type.String()),
 };
 
 /** Event: an operator created a campaign. */
 export const CampaignCreated = defineEvent("CampaignCreated", Type.Object(definition, closed));
 
-/** Event: an operator changed a campaign, which is as described from now on. */
+/** Event: an operator changed a campaign. The event holds the complete new definition. */
 export const CampaignChanged = defineEvent("CampaignChanged", Type.Object(definition, closed));
 
 /** A campaign as its last event describes it. */

@@ -123,7 +123,10 @@ export type Recorded<T extends EventType = EventType> = Stored<Extract<Event, { 
 /** Event as projections see it: without the encrypted members that no fold needs. */
 export type Folded<T extends EventType = EventType> = Extract<FoldedEvent, { type: T }>;
 
-/** The parts of an event that every way of reading it provides. */
+/**
+ * The type and the data of an event, without the encrypted members that folds do not see. Every way of reading an event
+ * returns at least these.
+ */
 export type EventLike<T extends EventType = EventType> = Extract<ReadBy<Spec>, { type: T }>;
 
 type FoldedEvent = FoldedBy<Spec>;
@@ -154,7 +157,10 @@ interface Checked extends EventSpec, PersonalSpec {
   readonly checkFolded: () => TypeCheck<TObject>;
   /** Checks data whose personal members are still encrypted, for folds. Accepts additional members. */
   readonly checkClosed: () => TypeCheck<TObject>;
-  /** JSON text with which an event's metadata ends if {@link makeEvent} made it in the current schema version. */
+  /**
+   * JSON text with which an event's metadata ends if its schema version is the current one. A fold checks only this
+   * text, because parsing the metadata takes longer.
+   */
   readonly metaEnd: string;
 }
 

@@ -38,7 +38,7 @@ export const channelName = Type.Unsafe<ChannelName>(
 /** All channels but named webhooks, in the order in which they are shown. */
 export const CHANNEL_NAMES = [...CLICK_CHANNELS, "webhook"] as const;
 
-/** Channels that every log has. A log has any other channel from its first dispatch on. */
+/** Channels that every log shows from the start. Any other channel is added with its first dispatch. */
 export const CHANNELS = ["ads", "chat", "messaging", "webhook"] as const;
 
 /** Sorts channels: first {@link CHANNEL_NAMES} in their order, then the others by name. */
@@ -69,7 +69,10 @@ export function lanesOf(channel: ChannelName): readonly Lane[] {
   return ["direct", backlogLaneOf(channel)];
 }
 
-/** Returns the lane of a channel for dispatches that no caller waits for, so that they wait for their turn. */
+/**
+ * Returns the lane of a channel for dispatches that no caller waits for: a webhook's events, or another channel's
+ * clicks.
+ */
 export function backlogLaneOf(channel: ChannelName): Lane {
   return isWebhook(channel) ? "events" : "clicks";
 }

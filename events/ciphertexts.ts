@@ -17,13 +17,13 @@ export interface Ciphertexts {
   close(events: readonly NewEvent[]): Awaitable<readonly Encoded[]>;
   open(stored: readonly Stored[]): Awaitable<readonly Opened[]>;
   /**
-   * True if an event read from the log can be used as it was given to `close`, without decryption. For an event with
-   * personal data this is true only once, and not after keys were deleted.
+   * True if a reader may get the event as it was passed to `close`, without decryption. If the event has personal data,
+   * this is true only once, and never after encryption keys were deleted.
    */
   isOpen(event: NewEvent): boolean;
   /**
    * The codec calls this with the type of each event that it reads. If events of that type delete encryption keys,
-   * drops what is in memory, so that reading continues without the deleted keys.
+   * later events are decrypted again, and cached keys are checked before they are used.
    */
   dropDeletedAt(type: string): void;
   /** Returns how many of the events read so far deleted encryption keys. */
@@ -32,7 +32,7 @@ export interface Ciphertexts {
 
 /** The parts of an event that are needed to decrypt it. */
 export interface Stored {
-  /** Id of the event; undefined in a fold. */
+  /** Id of the event; undefined if a fold reads it, because folds get no ids. */
   readonly id: string | undefined;
   readonly type: string;
   readonly data: unknown;
@@ -49,7 +49,7 @@ interface Closed extends Omit<Part, "divided"> {
   readonly ciphertext: string;
 }
 
-/** Maximum number of ids in `fresh`: about as many events as full load appends in a second. */
+/** Maximum number of ids in the set `fresh`: about as many events as are appended in a second under full load. */
 const FRESH_MAX = 16_384;
 
 /** Event types that delete encryption keys. */
@@ -73,8 +73,8 @@ export function createCiphertexts(
   };
 
   /**
-   * Encrypts the events. If encryption keys were deleted since `asOf`, no event is noted as fresh: a reader past the
-   * deletion must not get data that the former keys encrypted.
+   * Encrypts the events. If encryption keys were deleted after `asOf`, no event is noted as fresh. It is then decrypted
+   * when it is read, so that a reader never sees data whose key is gone.
    */
   const closeAll = (
     events: readonly NewEvent[],

@@ -17,9 +17,9 @@ export const level = Type.Union([
 export type Level = Static<typeof level>;
 
 /**
- * Details of a notification that is a report of outreach. `run_id`: run whose end it reports; absent if a caller
- * requested it. `clicks`: all clicks by people until then, from which the next report counts; absent if they could not
- * be read.
+ * Details of a notification that reports on outreach. `run_id`: the run that ended; absent if a caller requested the
+ * report. `clicks`: number of people's clicks so far, from which the next report counts; absent if it could not be
+ * read.
  */
 const report = Type.Object({ run_id: Type.Optional(Type.String()), clicks: Type.Optional(Type.Integer()) }, closed);
 
@@ -50,8 +50,8 @@ export const ChannelTestRequested = defineEvent(
 );
 
 /**
- * Time at which the first attempt that may have arrived ended. Since then the network may know the dispatch's id, so
- * that it recognises a repeat.
+ * Time at which the first attempt that may have arrived ended. From then on, and for a limited time, the network
+ * recognises a repeat by the dispatch's id.
  */
 const doubtful_since = Type.Optional(Type.String());
 
@@ -88,8 +88,8 @@ const outcomeOf = <const Properties extends TProperties>(properties: Properties)
       channel: channelName,
       lane,
       /**
-       * Position below which every requested dispatch of the lane (queue of a channel) has a final outcome, or waits
-       * for the next attempt that a `DispatchFailed` names. A dispatcher reads the log from here after a restart.
+       * Position from which a dispatcher reads the log after a restart. All dispatches requested before it in this lane
+       * (queue of a channel) have a final outcome, or a `DispatchFailed` names the time of their next attempt.
        */
       low_watermark: Type.Integer(),
       /**
@@ -109,8 +109,8 @@ const status = Type.Optional(Type.Integer());
 const answer = { status, latency_ms: Type.Optional(Type.Integer()) };
 
 /**
- * Way in which a request was sent. `digest`: the id of the message that carried several dispatches, by which a network
- * may recognise it.
+ * How the dispatcher sent a request. `digest`: id of the message that carried several dispatches; a network may
+ * recognise a repeat by it.
  */
 const asked = { mode: dispatchMode, digest: Type.Optional(Type.String()) };
 
@@ -205,9 +205,9 @@ export const DispatchLost = defineEvent(
 );
 
 /**
- * Event, if instances share the log: a dispatcher is about to make a request whose repeat the network may not
- * recognise, so the next dispatcher learns what may have arrived. Any outcome ends the claim. `token`: fencing token of
- * the lease.
+ * Event, if several instances share the log: a dispatcher is about to make a request whose repeat the network may not
+ * recognise. Until its outcome follows, its dispatches may have arrived. `token`: fencing token of the dispatcher's
+ * lease.
  */
 export const DispatchClaimed = defineEvent(
   "DispatchClaimed",

@@ -2,15 +2,18 @@ import { EVENT_TYPES, type DataOf, type EventLike, type EventType, type Folded }
 import { isWebhook, type ChannelName, type Lane, type WebhookChannel } from "./channel-names.ts";
 import { positionsOf, sourcesOf } from "./position-ranges.ts";
 
-/** Event types that request dispatches by themselves, by the lane (queue of a channel) to which the dispatches go. */
+/**
+ * Event types that request dispatches without a webhook's subscription, by the lane (queue of a channel) that the
+ * dispatches join.
+ */
 export const REQUESTING: Readonly<Record<Exclude<Lane, "events">, readonly EventType[]>> = {
   clicks: ["LinkClicked", "ConversionRecorded"],
   direct: ["NotificationRequested", "MessageRequested", "ChannelTestRequested", "DispatchRetryRequested"],
 };
 
 /**
- * Returns the channels to which an event requests a dispatch by itself; usually none. Webhooks get events by
- * subscription, see {@link isSubscribed}.
+ * Returns the channels to which an event requests a dispatch; for most events none. Subscriptions of webhooks do not
+ * count, see {@link isSubscribed}.
  */
 export function requestedChannels(event: Folded): readonly ChannelName[] {
   switch (event.type) {
@@ -29,7 +32,10 @@ export function requestedChannels(event: Folded): readonly ChannelName[] {
   }
 }
 
-/** True if the event requests a dispatch to the channel by itself. Every dispatcher calls this for every event. */
+/**
+ * True if the event requests a dispatch to the channel; subscriptions of webhooks do not count. Every dispatcher calls
+ * this for every event.
+ */
 export function requestsDispatch(event: Folded, channel: ChannelName): boolean {
   return event.type === "LinkClicked"
     ? (event.data.channels as readonly ChannelName[]).includes(channel)
@@ -78,8 +84,8 @@ export function subscriptionBy({
 }
 
 /**
- * True if a webhook carries the event; `subscriptions` are the webhook's, in the order of the log. No webhook carries
- * events about a webhook: each delivery of one would cause another event.
+ * True if a webhook carries the event. `subscriptions`: those of this webhook, in the order of the log. No webhook
+ * carries events about webhooks, because each delivery would cause another such event.
  */
 export function isSubscribed(subscriptions: readonly Subscription[], event: Folded): boolean {
   if (subscriptions.length === 0) return false;
@@ -88,7 +94,9 @@ export function isSubscribed(subscriptions: readonly Subscription[], event: Fold
   return subscriptions.findLast(({ from }) => from <= position)?.types.includes(type) ?? false;
 }
 
-/** Returns the channels to which an event requests dispatches: by itself, or because webhooks have subscribed to it. */
+/**
+ * Returns the channels to which an event requests dispatches, including the webhooks that have subscribed to its type.
+ */
 export function findRequestedChannels(
   webhooks: ReadonlyMap<WebhookChannel, readonly Subscription[]>,
   event: Folded,
@@ -97,7 +105,10 @@ export function findRequestedChannels(
   return [...requestedChannels(event), ...carriers.map(([name]) => name)];
 }
 
-/** Returns the lane (queue of a channel) of the dispatches that an event requests by itself. */
+/**
+ * Returns the lane (queue of a channel) of the dispatches that an event requests, apart from those of subscribed
+ * webhooks.
+ */
 export function laneOf(event: Folded): Exclude<Lane, "events"> {
   return REQUESTING.clicks.includes(event.type) ? "clicks" : "direct";
 }
@@ -126,7 +137,10 @@ export interface RequestPositions {
   has(position: number): boolean;
 }
 
-/** Returns the outcome as if its requests had carried only these dispatches; undefined if they carried none of them. */
+/**
+ * Returns a copy of the outcome event whose requests carry only the given dispatches; undefined if they carried none of
+ * them.
+ */
 export function narrowedTo<E extends { readonly data: Folded<OutcomeType>["data"] }>(
   event: E,
   dispatches: RequestPositions,

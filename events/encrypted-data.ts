@@ -5,8 +5,8 @@ import { type EncryptionKey, type Owner, type Personal, ENCRYPTED, encodeRequest
 export type Data = Readonly<Record<string, unknown>>;
 
 /**
- * Member of the encrypted text that holds the event's id, if folds decrypt the text: folds do not know the id, so it
- * cannot be part of the context.
+ * Member of the encrypted text that holds the event's id, if folds decrypt the text. In all other texts the id is part
+ * of the context that the ciphertext is bound to, but folds get no ids.
  */
 const OF_EVENT = "$event";
 
@@ -21,8 +21,8 @@ export interface Divided {
 }
 
 /**
- * Splits the data of an event. Undefined if nothing in it is personal, so that it is stored as it is. Hidden members
- * stay in `shown` as undefined, which JSON leaves out.
+ * Splits the data of an event into readable and personal members. Undefined if nothing in it is personal, so that it is
+ * stored unchanged. Personal members are undefined in `shown`, so that JSON leaves them out.
  */
 export function divide({ members, shortened = NONE }: Personal, data: unknown): Divided | undefined {
   let shown: Record<string, unknown> | undefined;
@@ -47,8 +47,8 @@ export function divide({ members, shortened = NONE }: Personal, data: unknown): 
 const NONE = {};
 
 /**
- * Returns the event as the log stores it, without the ciphertext, which the writer thread makes. If the owner was
- * erased, the ciphertext is its prefix alone.
+ * Returns the event with its readable data, and a request to the writer thread to encrypt the rest. If the owner was
+ * erased, nothing is encrypted: the stored ciphertext is only its prefix.
  */
 export function encryptDivided(
   personal: Personal,

@@ -8,7 +8,8 @@ export type Owner =
       readonly id?: string | undefined;
       readonly username?: string | undefined;
       /**
-       * True if each event has its own encryption key. Once the keys are deleted, nothing tells whose events they were.
+       * True if each event gets its own encryption key. Once the keys are deleted, the log does not show which events
+       * belonged to the same person.
        */
       readonly isUnlinkable?: true;
     }
@@ -54,7 +55,10 @@ export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Me
 /** Encryption key, and the prefix of the ciphertexts that it encrypts. */
 export interface EncryptionKey {
   readonly prefix: string;
-  /** Encryption key, 32 bytes in hex. Undefined if the owner was erased: their ciphertexts are the prefix alone. */
+  /**
+   * Encryption key, 32 bytes in hex. Undefined if the owner was erased: personal data is then dropped, and only the
+   * prefix is stored.
+   */
   readonly key: string | undefined;
 }
 
@@ -77,8 +81,8 @@ export interface Encryptor {
    */
   open(ciphertexts: readonly Ciphertext[]): Awaitable<readonly (string | undefined)[]>;
   /**
-   * Returns the mark that names an erased recipient in place of id and handle. It is a part of the key's name in the
-   * ciphertext.
+   * Returns the mark of the owner, which is a part of the ciphertext's prefix. An erased recipient is shown by this
+   * mark instead of their id and handle.
    */
   markOf(ciphertext: string): string;
   /**
@@ -133,7 +137,7 @@ export function decodeRequest(request: string): EncryptionRequest {
   return { prefix, key, context, text };
 }
 
-/** Adds a ciphertext, which contains nothing that JSON escapes, to the JSON of an event's data. */
+/** Adds a ciphertext as a member to the JSON of an event's data. JSON needs to escape nothing in it. */
 export function withCiphertext(data: string, ciphertext: string): string {
   const members = data.slice(0, -1);
   return `${members}${members === "{" ? "" : ","}"${ENCRYPTED}":"${ciphertext}"}`;

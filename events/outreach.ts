@@ -149,7 +149,10 @@ export const suppressionReason = Type.Union([
   Type.Literal("hash"),
 ]);
 
-/** How a message to us was found: by the network's stream of signals; absent if a run found it by reading the inbox. */
+/**
+ * How the service found a message to us: `stream` if the network's stream of signals reported it; absent if a run found
+ * it in the inbox.
+ */
 const via = Type.Optional(Type.Literal("stream"));
 
 export type SuppressionReason = Static<typeof suppressionReason>;
@@ -177,7 +180,8 @@ export const RecipientSuppressed = withPersonal(
     ),
   ),
   {
-    // Without a recipient the text belongs to the owner of the hash: an erasure computes the hash from the name.
+    // If a list names the recipient by a hash alone, the hash is the owner's id. An erasure computes the same hash from
+    // the recipient's name, and so finds this data.
     owner: ({ recipient, hashes: [hash] = [] }: { recipient?: Recipient; hashes?: readonly string[] }): Owner => ({
       kind: "person",
       ...(recipient ?? { id: hash }),
@@ -243,7 +247,10 @@ export const usage = Type.Object(
   {
     sends: Type.Integer(),
     users: Type.Integer(),
-    /** Number of followers of our own account that were read; they may be cheaper than other users. */
+    /**
+     * Number of followers of our own account that were read, counted separately because the network may charge less for
+     * them.
+     */
     followers: Type.Integer(),
     posts: Type.Integer(),
     messages: Type.Integer(),
@@ -264,8 +271,8 @@ export const DirectMessagesSeen = withPersonal(
 );
 
 /**
- * Event: the network's stream of signals (notifications of messages to us) has opened, or has closed (`open`).
- * `details`: what the network refuses, in its words.
+ * Event: the network's stream of signals (notifications of messages to us) is open now, or is not. `details`: what the
+ * network refuses, in the network's own words.
  */
 export const SignalStreamChanged = defineEvent(
   "SignalStreamChanged",
@@ -282,8 +289,8 @@ export const SignalsReceived = defineEvent(
 );
 
 /**
- * Event: messages to our account were read, all up to `newest_id`, and those from before the first reading down to
- * `backlog` (absent: nothing older is left to read). Without `run_id`, the reading closed a gap in the stream of
+ * Event: all messages to our account up to `newest_id` were read. `backlog`: cursor at which the unread older messages
+ * begin; absent if there are none. Without `run_id`, no run read them: the reading closed a gap in the stream of
  * signals.
  */
 export const InboxRead = defineEvent(
@@ -325,8 +332,8 @@ export const SourceRead = withPersonal(
         /** Cursor with which the next page begins; absent if this was the last one. */
         next: Type.Optional(Type.String()),
         /**
-         * Newest entry of the page (for a search, of the pass). Once the pass has ended, a later pass reads only down
-         * to this entry.
+         * The page's first recipient or, in a search, the newest post of the pass's first page. A later pass over the
+         * source ends when it reaches this entry.
          */
         newest: Type.Optional(Type.String()),
         people: Type.Integer(),
@@ -335,7 +342,7 @@ export const SourceRead = withPersonal(
     ),
   ),
   {
-    // The newest entry of a source is a user, or one of their posts.
+    // `newest` is the id of a user, or of a user's post.
     owner: ({ newest }: { newest?: string }): Owner => ({ kind: "person", id: newest }),
     members: ["newest"],
     inFolds: true,
@@ -354,7 +361,10 @@ export const RecipientRetryAllowed = withPersonal(
       {
         recipient,
         run_id: Type.Optional(Type.String()),
-        /** Campaign whose message failed, also `default`; absent if it is that of the newest attempt. */
+        /**
+         * Campaign whose message failed, named even if it is `default`; absent if it is the campaign of the newest
+         * attempt.
+         */
         campaign: Type.Optional(Type.String()),
       },
       closed,
@@ -416,8 +426,8 @@ export const runRules = Type.Object(
 export type RunRules = Static<typeof runRules>;
 
 /**
- * Event: a run started, which sends at most `limit` messages, and no more than the day's quota. `variant`, `basis` and
- * `source` restrict its recipients; absent: all. `rules` are absent in older events.
+ * Event: a run started. It sends at most `limit` messages within the day's quota, and only to recipients who fit
+ * `variant`, `basis` and `source`, if they are present. `rules` are absent in older events.
  */
 export const RunStarted = defineEvent(
   "RunStarted",
@@ -440,7 +450,10 @@ export const RunPaused = defineEvent(
         Type.Literal("rate_limited"),
         /** Reason of RunPaused: the run waits before it retries a request that got no answer. */
         Type.Literal("network_unavailable"),
-        /** Reason of RunPaused: the network gets time to show a message that is in doubt. */
+        /**
+         * Reason of RunPaused: a message is in doubt. The network may show it late, so the run waits before it looks
+         * for the message.
+         */
         Type.Literal("settling"),
         /** Reason of RunPaused: the sending window is closed, and the run waits until messages may be sent again. */
         Type.Literal("window_closed"),
@@ -465,7 +478,10 @@ export const RecipientRequested = withPersonal(
   ofRecipientAlone,
 );
 
-/** Recipient's own link. `link`: the shared link of the same variant and target, under which its clicks are counted. */
+/**
+ * A recipient's own link. `link`: the shared link that it replaces in the message; statistics count clicks on the own
+ * link there.
+ */
 const personalLink = Type.Object({ code: Type.String(), link: Type.String() }, closed);
 
 /** Event: the intent to send a message, appended before the network is called. */
@@ -514,8 +530,8 @@ export const DirectMessageAttempted = withPersonal(
         /** Time zone of `day`; absent if it is the same as in the previous intent to send a message. */
         timezone: Type.Optional(Type.String()),
         /**
-         * Time that the run's decision assumed, ISO 8601. Present if it may differ from the event's time, or if the gap
-         * since an earlier message was measured by it.
+         * Time by the run's own clock at which it decided to send, ISO 8601. Present if a contact gap was measured by
+         * that clock, or an operator has corrected the log's time, because the event's time may then differ.
          */
         decided_at: Type.Optional(Type.String()),
       },
@@ -591,8 +607,8 @@ export const DirectMessageFailed = withPersonal(
         reason: Type.Union([
           Type.Literal("recipient_closed"),
           /**
-           * Reason of DirectMessageFailed: the network refused the message without a cause, so the refusal counts as
-           * the recipient's.
+           * Reason of DirectMessageFailed: the network refused the message and gave no reason. A single such refusal
+           * counts against the recipient, several in a row count against the account.
            */
           Type.Literal("not_permitted"),
           Type.Literal("rejected"),
@@ -724,7 +740,10 @@ export const RunFinished = defineEvent(
   Type.Object({ run_id: Type.String(), reason: runEnd, until, ...counts, usage: Type.Optional(usage) }, closed),
 );
 
-/** Why a run did not write to a requested recipient, where no skip and no failed message says so. */
+/**
+ * Reasons why a run did not write to a requested recipient. Skips and failed messages are not among them, because they
+ * have their own events.
+ */
 export const notReachedReason = Type.Union([
   ...runEnd.anyOf,
   Type.Literal("abandoned"),
@@ -740,7 +759,7 @@ export const notReachedReason = Type.Union([
 export type NotReachedReason = Static<typeof notReachedReason>;
 
 /**
- * Event: a run did not write to a requested recipient. If the reason is one of a run's end, the run ended before the
+ * Event: a run did not write to a requested recipient. If `reason` is a reason why runs end, the run ended before the
  * recipient's turn.
  */
 export const RecipientNotReached = withPersonal(
@@ -823,8 +842,8 @@ export const DryRunFinished = defineEvent(
       /** Numbers of skipped recipients by reason. */
       skips: Type.Optional(Type.Record(Type.String(), Type.Integer())),
       /**
-       * Numbers of the other recipients who would get no message, by reason, such as `held` or `failed_before`: a run
-       * records no skip of them. Absent if there are none.
+       * Numbers of recipients who would get no message and for whom a run records no skip, by reason, such as `held` or
+       * `failed_before`. Absent if there are none.
        */
       passed: Type.Optional(Type.Record(Type.String(), Type.Integer())),
     },

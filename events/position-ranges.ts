@@ -32,7 +32,9 @@ export function forEachPosition(ranges: Sources, visit: (position: number) => vo
   }
 }
 
-/** Returns all positions as an array. With a generator, a fold takes half as long again for each position. */
+/**
+ * Returns all positions as an array. With a generator instead, folds would take 1.5 times as long for each position.
+ */
 export function positionsOf(ranges: Sources): readonly number[] {
   const positions: number[] = [];
   forEachPosition(ranges, (position) => void positions.push(position));

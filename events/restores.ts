@@ -44,8 +44,8 @@ const backupSchema = Type.Object(
 );
 
 /**
- * Event: an operator said that the machine's clock is right although events have later times. The log's time stands
- * still until those times come. Meanwhile, the clock decides what depends on real days.
+ * Event: an operator confirmed the machine's clock although events have later times. Until the clock passes them, new
+ * events get the latest of these times, and rules about real days, such as the quota, use the clock.
  */
 export const LogTimeCorrected = defineEvent(
   "LogTimeCorrected",

@@ -135,8 +135,8 @@ const conversion = Type.Object(
 );
 
 /**
- * Personal data of a conversion: that of a recipient who grants tracking is erased with the recipient's clicks, all
- * other data expires with its day.
+ * Personal data of a conversion. If it has a `code`, it is erased with the clicks on that recipient's own link;
+ * otherwise its key expires with all keys of its day.
  */
 const personalConversion = {
   owner: ({ code }: { code?: string }) =>

@@ -68,8 +68,9 @@ export function projectionOf(name: ProjectionName): Projection<unknown> {
 }
 
 /**
- * Restores step by step, from the present state `now`, the state as it was after the event at `position`. Events may be
- * folded into `now` between two steps. Returns undefined if changes that this needs were dropped.
+ * Restores, in steps, the state as it was after the event at `position`, from the present state `now`. The caller may
+ * fold events into `now` between two steps. Returns undefined if the state no longer keeps changes that the rewind
+ * needs.
  */
 export type Rewind<State> = (now: State, position: number) => Generator<void, State | undefined, void>;
 

@@ -8,8 +8,8 @@ export interface LinkClicks extends Recent {
   first: string;
   last: string;
   /**
-   * Other spellings of the link, under which older versions of the service recorded clicks in streams of their own;
-   * absent if there are none.
+   * Other spellings of the link. Older versions of the service recorded the clicks on each spelling in a separate
+   * stream. Absent if there are none.
    */
   spellings?: string[];
 }

@@ -30,7 +30,7 @@ export interface Consent {
   /** Evidence for the present basis, from the newest record that gave some; null if none did. */
   consent: ConsentEvidence | null;
   tracking: TrackingConsent;
-  /** True if the recipient wrote to us before we wrote to them: consent that no import revokes. */
+  /** True if the recipient wrote to us before we wrote to them. No import revokes the consent that this gives. */
   inbound: boolean;
   /**
    * Time at which the earliest message was received that the recipient wrote before we wrote to them, ISO 8601. Such a
@@ -67,25 +67,42 @@ export function findMissingEvidence(known: Consent): readonly ("basis" | "consen
 }
 
 /**
- * Returns the consent of a recipient for a campaign: one that names the campaign or its topic, else one that names none.
- * A withdrawal that names either holds, also for a recipient who wrote first, until a consent of that name follows.
+ * Returns the recipient's consent for a campaign: one that names the campaign or its topic, else the general one. A
+ * withdrawal that names either outweighs the others, until a new consent of the same name replaces it.
  */
 export function consentFor<One extends Consent>(consent: One, names: readonly (string | undefined)[]): One {
   const { consents_for: named } = consent;
   if (named === undefined) return consent;
-  const found = names.flatMap((name) => (name !== undefined && Object.hasOwn(named, name) ? [named[name]!] : []));
+  const found = names.flatMap((name) => {
+    const key = name === undefined ? undefined : findSpelling(Object.keys(named), name);
+    return key === undefined ? [] : [named[key]!];
+  });
   const withdrawn = found.find(({ basis }) => basis === "none");
   if (withdrawn !== undefined) return { ...consent, basis: "none", consent: withdrawn, inbound: false };
   const [own] = found;
   return own === undefined ? consent : { ...consent, basis: consent.inbound ? "dm_first" : own.basis, consent: own };
 }
 
+/** True if two names of campaigns or topics are the same for people: they differ by case or by the form of accents. */
+export function isSameTopic(one: string, other: string): boolean {
+  return one === other || foldCase(one) === foldCase(other);
+}
+
+/** Returns the spelling of a campaign or topic that is among these; undefined if none is. */
+export function findSpelling(names: readonly string[], wanted: string): string | undefined {
+  return names.find((name) => name === wanted) ?? names.find((name) => isSameTopic(name, wanted));
+}
+
+function foldCase(name: string): string {
+  return name.normalize("NFC").toLowerCase();
+}
+
 /** Consent that one row of an import, or one ConsentRecorded event, states. */
 export type ConsentRecord = Partial<Omit<DataOf<"ConsentRecorded">, "recipient" | "message_id">>;
 
 /**
- * Returns the consent of a contact after a record. What the record omits stays. Evidence is replaced whole, because
- * parts of two records prove nothing; a record without evidence keeps that of the same basis or status.
+ * Returns the consent of a contact after a record. Members that the record omits stay. New evidence replaces the old as
+ * a whole; a record without evidence keeps the old evidence if its basis or status is the same.
  */
 export function consentAfter(
   { basis, consent, tracking, inbound, consents_for }: Consent,
@@ -107,15 +124,16 @@ export function consentAfterAll(before: Consent, records: readonly ConsentRecord
 }
 
 /**
- * Returns the consents and withdrawals that name a campaign or topic, after one more record. A withdrawal that names
- * none removes all these consents and keeps the withdrawals.
+ * Returns the consents and withdrawals that name a campaign or topic, after one more record; the first spelling of a
+ * name stays. A general withdrawal removes all these consents; the withdrawals stay.
  */
 function namedAfter(before: Named | undefined, record: ConsentRecord): Named | undefined {
   const { basis, consent_for: name } = record;
   if (basis === undefined) return before;
   if (name === undefined) return basis === "none" ? withdrawalsIn(before) : before;
-  const own = before !== undefined && Object.hasOwn(before, name) ? before[name]! : null;
-  return { ...before, [name]: evidenceAfter(own, basis, record) ?? { basis } };
+  const key = findSpelling(Object.keys(before ?? {}), name);
+  const own = key === undefined ? null : before![key]!;
+  return { ...before, [key ?? name]: evidenceAfter(own, basis, record) ?? { basis } };
 }
 
 function withdrawalsIn(named: Named | undefined): Named | undefined {
@@ -143,8 +161,8 @@ export function withoutStaleTracking({ tracking: { status, at } }: Consent, row:
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 /**
- * Returns the time of evidence in ms since 1970; -Infinity if it names none. A day alone counts from its beginning, a
- * denial's to its end, so that no grant of the same day revokes the denial.
+ * Returns the time of evidence in ms since 1970; -Infinity if it has none. A date without a time means the beginning of
+ * the day, or its end for a denial, because a grant of the same day must not revoke the denial.
  */
 function timeOf({ at, status }: Evidence & { readonly status?: Tracking }): number {
   if (at === undefined) return -Infinity;
@@ -187,8 +205,8 @@ function evidenceOf({ at, source, text }: { [Part in keyof Evidence]: string | u
 const CONSENT: readonly Basis[] = ["none", "opt_in", "dm_first"];
 
 /**
- * Statuses of consent to tracking in ascending precedence: if two entries are one recipient, an objection in either
- * applies.
+ * Statuses of consent to tracking, in ascending precedence. If two entries turn out to be one recipient, the later
+ * status in this list counts.
  */
 const TRACKING: readonly Tracking[] = ["unknown", "granted", "denied"];
 
@@ -208,8 +226,13 @@ export function unitedConsent(one: Consent, other: Consent): Partial<Consent> {
   };
 }
 
-/** Merges the consents that name a campaign or topic: a withdrawal in either entry applies. */
-function unitedNamed({ consents_for: own }: Consent, { consents_for: others }: Consent): Named {
+/**
+ * Merges the consents that name a campaign or topic, of two entries that are one recipient. A withdrawal in either
+ * entry wins.
+ */
+function unitedNamed({ consents_for: own = {} }: Consent, { consents_for = {} }: Consent): Named {
+  const spelt = Object.entries(consents_for).map(([name, one]) => [findSpelling(Object.keys(own), name) ?? name, one]);
+  const others = Object.fromEntries(spelt) as Named;
   return { ...others, ...own, ...withdrawalsIn(others) };
 }
 

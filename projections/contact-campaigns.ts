@@ -30,7 +30,10 @@ export interface ReachRules {
   readonly requireConsent: boolean | "evidence";
 }
 
-/** Counts the contacts that a run of the campaign would look up, because only the network can rule them out. */
+/**
+ * Counts the contacts that a run of the campaign would look up at the network. The log does not rule these contacts
+ * out; only the network still can.
+ */
 export function countReachable(contacts: Contacts, rules: ReachRules): number {
   return countReachableEach(contacts, [rules])[0]!;
 }
@@ -50,8 +53,8 @@ export function countReachableEach({ people }: Contacts, campaigns: readonly Rea
 }
 
 /**
- * Counts the contacts that are not ruled out from all campaigns, so that a run of at least one campaign may look them
- * up.
+ * Counts the contacts that a run of some campaign may look up. Leaves out those that no campaign may write to:
+ * suppressed, on hold, or unreachable.
  */
 export function countWritable({ people }: Contacts): number {
   let count = 0;
@@ -69,7 +72,10 @@ function hasConsent(contact: Contact, rules: ReachRules): boolean {
   return !rules.requireConsent || consent.basis !== "none";
 }
 
-/** True if the campaign's messages need a consent with date and source, as those of any but `default` do. */
+/**
+ * True if the campaign's messages need a consent with date and source. Every campaign but `default` needs one;
+ * `default` does if the settings require it.
+ */
 export function needsEvidence({ campaign, requireConsent }: ReachRules): boolean {
   return campaign !== undefined || requireConsent === "evidence";
 }
@@ -82,7 +88,7 @@ export function consentForCampaign(
   return consentFor(contact ?? NO_CONSENT, [campaign, topic]);
 }
 
-/** Skip reasons that stand for the network's answer, in an earlier look-up, that we cannot write to the recipient. */
+/** Skip reasons which mean that the network said in an earlier look-up that we cannot write to the recipient. */
 const UNREACHABLE: readonly SkipReason[] = ["cannot_receive_dm", "protected"];
 
 /** Returns why an earlier look-up showed that we cannot write to the contact; undefined if none did. */
@@ -103,7 +109,9 @@ export function newestAttempt(contact: Contact | undefined, except?: string): st
   }, undefined);
 }
 
-/** True if the recipient wrote after the message of the campaign, or is or was on hold because of such a reply. */
+/**
+ * True if the recipient wrote after the campaign's message, or if a reply after that message put the recipient on hold.
+ */
 export function hasAnswered({ held_at }: Contact, { replied, attempted_at }: CampaignOutreach): boolean {
   return replied || (held_at !== undefined && attempted_at !== undefined && held_at >= attempted_at);
 }
@@ -162,14 +170,15 @@ export function uniteCampaigns(into: Contact, one: Contact, other: Contact): voi
   place(into, newest.campaign, own!, Object.fromEntries(kept));
 }
 
-/** Statuses by how much they forbid: the stricter of two wins when two entries are one recipient. */
+/** Statuses in ascending strictness. If two entries turn out to be one recipient, the stricter status counts. */
 const STRICTNESS: readonly ContactStatus[] = ["open", "failed", "attempted", "in_doubt", "sent"];
 
 /** Returns the outreach in one campaign of two entries that are one recipient. */
 export function uniteOutreach<Outreach extends CampaignOutreach>(one: Outreach, other: Outreach): Outreach {
   return {
     ...other,
-    // A rewound entry holds undefined for a member that was absent.
+    // In a rewound entry, a member that was absent is present with the value undefined. It must not overwrite the other
+    // entry's value.
     ...(Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as unknown as Outreach),
     status: STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(one.status) ? other.status : one.status,
     replied: one.replied || other.replied,

@@ -1,11 +1,14 @@
 import { markOfErased } from "../events/encryption.ts";
 import type { Recipient } from "../events/outreach.ts";
 import { unitedConsent } from "./consent.ts";
-import { type Change, replaceFormer, willChange } from "./contact-changes.ts";
+import { type Change, replaceFormer, willChange } from "./contact-former-values.ts";
 import { uniteCampaigns, uniteOutreach } from "./contact-campaigns.ts";
 import { type Contact, type Contacts, inAscendingOrder, later, newContact } from "./contact.ts";
 
-/** Finds a contact by id, else by handle; by a former handle only while no other contact is known to have it. */
+/**
+ * Finds a contact by id, else by the handle that it has now. Falls back to the last former holder of the handle if no
+ * known contact has it now.
+ */
 export function findContact(state: Contacts, who: Recipient): Contact | undefined {
   const key = keyOf(state, who);
   return key === undefined ? formerHolder(state, who)?.[1] : state.people.get(key);
@@ -36,8 +39,8 @@ export function isHeldBy(state: Contacts, handle: string, person: Contact | unde
 }
 
 /**
- * Returns the last former holder of the handle, with their key. Undefined if there is an id, because the name then
- * means the recipient of that id.
+ * Returns the last contact that had the handle formerly, with its key. Undefined if `id` is given, because then only
+ * the contact with that id is meant.
  */
 function formerHolder(state: Contacts, { id, username }: Recipient): readonly [string, Contact] | undefined {
   if (id !== undefined || username === undefined) return undefined;
@@ -123,8 +126,8 @@ function setNames(state: Contacts, key: string, contact: Contact, who: Recipient
 }
 
 /**
- * Removes a handle from its holder; otherwise the consent of the handle's next holder would count as the former
- * holder's. Records that were made of the holder under that handle stay with the holder.
+ * Removes a handle from its holder, because another recipient has it now. A consent recorded for the new holder would
+ * count for the former one otherwise. Everything recorded of the former holder stays with that contact.
  */
 function leave(state: Contacts, handle: string, holder: Contact | undefined, change: Change): void {
   const key = state.handles.get(handle);

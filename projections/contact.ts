@@ -38,7 +38,7 @@ export interface CampaignOutreach {
    * was not due to the recipient.
    */
   again: boolean;
-  /** Reasons of skips that the log already records for the recipient: each is recorded once. */
+  /** Skip reasons that the log already holds for the recipient. Each reason is recorded only once. */
   skipped: SkipReason[];
 }
 
@@ -129,11 +129,11 @@ export interface Contacts {
   /** Network ids of recipients, by the code of a personal link of theirs. */
   links: Map<string, string>;
   /**
-   * Pairs of entries that turned out to be one recipient: both existed from position `since` on, until the event at
-   * `until`.
+   * For each pair of entries that turned out to be one recipient: `since`, the position from which both existed, and
+   * `until`, the position of the event that merged them.
    */
   merged: { since: number; until: number }[];
-  /** Positions of the events of the messages that the network accepted. */
+  /** Positions of the events by which the network accepted a message, in the order of the log. */
   taken: number[];
   /** Ids of the recipients that the network refused since it accepted the last message, each once. */
   refused: string[];
@@ -212,8 +212,8 @@ export function later(one: string | undefined, other: string): string {
 }
 
 /**
- * Returns how many contacts were known at a position, judged by what is known now: each contact counts from its first
- * event on.
+ * Returns how many contacts existed at a position. Each contact counts from its first event on. Entries that were
+ * merged later count as two until the event that merged them.
  */
 export function countPeopleAt({ people, merged }: Contacts, position: number): number {
   let count = merged.filter(({ since, until }) => since <= position && position < until).length;
@@ -222,8 +222,8 @@ export function countPeopleAt({ people, merged }: Contacts, position: number): n
 }
 
 /**
- * True if the network accepted messages to others since it refused this recipient: another refusal then concerns the
- * recipient alone.
+ * True if the network has accepted messages to others since it refused this recipient. A further refusal is then about
+ * this recipient, not about our account.
  */
 export function isOwnRefusal({ taken }: Contacts, { refused_after }: Contact): boolean {
   return refused_after !== undefined && refused_after < taken.length;

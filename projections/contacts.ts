@@ -2,7 +2,7 @@ import type { DataOf, Folded } from "../events/catalog.ts";
 import type { SkipReason } from "../events/outreach.ts";
 import { type ConsentRecord, consentAfter, earlier, withoutStaleTracking } from "./consent.ts";
 import { changeAll, changeOutreach, outreachByCampaign, outreachIn, turnToCampaign } from "./contact-campaigns.ts";
-import { type Change, noteChanges, replaceRefused } from "./contact-changes.ts";
+import { type Change, noteChanges, replaceRefused } from "./contact-former-values.ts";
 import { countField, findContact, isUnnamed, meant, meet } from "./contact-identity.ts";
 import { type CampaignOutreach, type Contact, type Contacts, isOwnRefusal, later } from "./contact.ts";
 import type { Projection } from "./projection.ts";
@@ -11,7 +11,7 @@ import { msOf } from "./time.ts";
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 25,
+  version: 26,
   types: [
     "RecipientAdded",
     "ConsentRecorded",
@@ -126,7 +126,8 @@ function evolveContact(state: Contacts, event: Folded, change: Change): Contact 
     case "DirectMessageFailed":
       return fail(state, meet(state, event.data.recipient, change), event.data, change);
     case "AccountUnlinked":
-      // Refusals of the unlinked account say nothing about the account that is linked next.
+      // The refusals concern the account that is unlinked now, so they must not count against the account that is
+      // linked next.
       replaceRefused(state, [], change);
       return undefined;
     default:
@@ -192,7 +193,7 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">, change: Change): 
   contact.fields = fields;
   replaceText(contact, "name", added);
   replaceText(contact, "timezone", added);
-  // The new row may correct what was missing or wrong, so the contact is judged and recorded again.
+  // The new row may correct the data that caused these skips, so a later run checks the contact again.
   forgetSkips(contact, CORRECTABLE);
   return contact;
 }
@@ -239,7 +240,7 @@ function replaceText(contact: Contact, member: "name" | "timezone", added: Impor
 
 function recordConsent(contact: Contact, record: ConsentRecord): Contact {
   agree(contact, record);
-  // The new record may hold what was missing.
+  // The new record may hold the consent that was missing, so a later run checks the recipient again.
   if (record.basis !== undefined) forgetSkips(contact, ["no_consent"]);
   return contact;
 }
@@ -255,7 +256,10 @@ function agree(contact: Contact, record: ConsentRecord): void {
   else if (contact.consents_for !== undefined) delete contact.consents_for;
 }
 
-/** Notes a click on a link in a message that reached its recipient alone, unless it is likely the network's. */
+/**
+ * Notes that a recipient clicked a link of their own. Leaves out a click so soon after the message that it was likely
+ * the network's own request.
+ */
 function click(state: Contacts, { data, time }: Folded<"PersonalLinkClicked">, change: Change): Contact | undefined {
   const id = state.links.get(data.code);
   const contact = id === undefined ? undefined : findContact(state, { id });
@@ -285,7 +289,7 @@ function allowRetry(contact: Contact, { campaign = contact.campaign }: DataOf<"R
 function receive(contact: Contact, { received_at: receivedAt, message_id }: DataOf<"DirectMessageReceived">): Contact {
   contact.received = true;
   contact.received_id = message_id;
-  // A reply that was read late answers the messages sent before it, and not those sent since.
+  // A reply may be read long after it was written. It answers only the messages that were sent before it was written.
   const answered = outreachByCampaign(contact).filter(
     ([, { attempted_at: at }]) => at !== undefined && receivedAt >= at,
   );

@@ -20,8 +20,8 @@ export interface ConversionCounts {
   conversions: number;
   reversed: number;
   /**
-   * Sum of the conversions' values less those reversed, in the currency's smallest unit: a whole number of any size as
-   * text.
+   * Sum of the conversions' values, less those of reversed conversions. A whole number of the currency's smallest unit,
+   * as text, because it may exceed the range of a number.
    */
   value: string;
 }

@@ -20,7 +20,7 @@ export interface OpenAttempt {
    * long after the intent was recorded, because a run waits for minutes after a 429.
    */
   doubted_at?: string;
-  /** True if a caller had requested the recipient. Absent otherwise. */
+  /** True if a caller requested the message to this recipient (`RecipientRequested`). Absent otherwise. */
   requested?: true;
 }
 
@@ -38,7 +38,7 @@ export interface RunState extends Omit<DataOf<"RunStarted">, "rules"> {
   waiting: { reason: PauseReason; until: string } | null;
   /** Time at which a stop of the run was requested, ISO 8601; null if none was. */
   stop_requested_at: string | null;
-  /** Recipients that callers requested and that have no outcome in this run yet, the earliest first. */
+  /** Recipients to whom callers requested a message that has no outcome in this run yet, the earliest request first. */
   requested: Recipient[];
 }
 
@@ -131,7 +131,7 @@ function evolveRun(state: Run, event: Folded): void {
     case "DirectMessageFailed":
       return fail(state, event.data);
     case "DirectMessageLeft":
-      // Nothing settles the message any more, so its run counts it as in doubt for good.
+      // The log will hold no outcome of this message, so its run counts it as in doubt for good.
       state.open.delete(event.data.attempt_id);
       return;
     case "RunFinished":
@@ -143,12 +143,15 @@ function evolveRun(state: Run, event: Folded): void {
   }
 }
 
-/** True if the event ends the run's waiting, as any later event of the run does. Events that others append do not. */
+/**
+ * True if the event ends the wait of the run, as each event that the run appends does. A caller's request for a
+ * recipient carries the run's id too, but does not end the wait.
+ */
 function isDoneBy({ run_id }: RunState, { type, data }: Folded): boolean {
   return "run_id" in data && data.run_id === run_id && type !== "RecipientRequested";
 }
 
-/** True if a caller requested the recipient, who has no outcome in the run yet. */
+/** True if a caller requested a message to the recipient and the run has not recorded its outcome yet. */
 export function isRequested(current: RunState | null, recipient: Recipient): boolean {
   return current?.requested.some((requested) => isSameRecipient(requested, recipient)) === true;
 }
@@ -184,7 +187,7 @@ function fail(state: Run, { attempt_id, reason, frees_quota }: DataOf<"DirectMes
   if (current !== null && attempt?.run_id === current.run_id) {
     if (frees_quota) current.places--;
     if (UNTRIED.includes(reason)) current.withdrawn++;
-    // The run never asked the network, and may still come back to the recipient.
+    // The network was never asked to send the message, so the recipient goes back to the front of the requested ones.
     if (reason === "withdrawn" && attempt.requested === true) current.requested.unshift(attempt.recipient);
   }
   settle(state, attempt_id, "failed");

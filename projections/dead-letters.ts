@@ -6,15 +6,15 @@ import { msOf } from "./time.ts";
 export type LetterStatus = "dead" | "in_doubt";
 
 /**
- * The newest dead letters and dispatches in doubt of one channel, {@link LETTERS_MAX} of each at most, so that listing
- * a page does not read all of them. Their keys are positions of the dispatched events, the last one at the end.
+ * The newest dead letters and dispatches in doubt of one channel, at most {@link LETTERS_MAX} of each, so that a page
+ * of them is listed without reading the log. Keys: positions of the dispatched events. The newest outcome is last.
  */
 export interface DeadLetters extends Record<LetterStatus, Map<number, LetterPlace>> {
   /** Retries that are pending: the position of each retry, and the position of the event whose dispatch it repeats. */
   taken_up: Map<number, number>;
 }
 
-/** Place in the log where the details of a dispatch are, and the members of it that a filter needs. */
+/** Positions at which the log holds the details of a dispatch, with copies of the values that a filter compares. */
 export interface LetterPlace {
   /** Position of the event that gave up the dispatch or left it in doubt. */
   position: number;

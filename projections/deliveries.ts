@@ -105,7 +105,8 @@ export interface ChannelState {
    */
   circuit: OpenCircuit | null;
   /**
-   * Suspension of the channel, which the network refuses as a whole, so that its clicks wait. Null if there is none.
+   * Suspension of the channel: the network refuses all its requests, so its clicks wait. Null if the channel is not
+   * suspended.
    */
   suspended: Suspended | null;
 }
@@ -261,7 +262,7 @@ function subscribe(state: Deliveries, event: Folded): void {
   lane.subscriptions.push(subscription);
   if (lane.pending > 0) return;
   forgetFormer(lane);
-  // Earlier events request nothing of the webhook, so its dispatcher begins at the subscription's first position.
+  // The subscription selects no events before its first position, so the dispatcher begins to read there.
   advance(lane, subscription.from);
 }
 
@@ -282,8 +283,8 @@ function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void
   const lane = openChannel(state, data.channel).lanes[data.lane];
   let isNews = false;
   for (const { sources, attempt, retry_at, may_have_arrived } of data.requests) {
-    // If the log was unreachable, the failure is recorded late. The attempt ended at `retry_at` at the latest, because
-    // the next attempt was due then.
+    // The attempt ended when its event was recorded. If the log was unreachable, that was later; the attempt had ended
+    // by `retry_at`, when the next one was due.
     const over = may_have_arrived && (time < retry_at ? time : retry_at);
     for (const source of positionsOf(sources)) {
       if (isSettled(lane, source)) continue;
@@ -311,8 +312,8 @@ function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeTyp
   const { lanes, letters } = openChannel(state, channel);
   const lane = lanes[data.lane];
   const { taken_up } = letters;
-  // Dispatches requested below this position need no entry in `above`, because this event's watermark settles them. The
-  // event names each dispatch once.
+  // The event moves the low watermark to this position, which settles all dispatches below it. Only dispatches from
+  // this position on need an entry in `above`.
   const below = Math.max(lane.low_watermark, low_watermark);
   let settled = 0;
   for (const { sources } of requests) {
@@ -401,8 +402,8 @@ export function findChannel(state: Deliveries, name: ChannelName): ChannelState 
 }
 
 /**
- * The channels that every log has, each further ads network that was used, and each webhook that carries events or has
- * dispatches pending, dead or in doubt.
+ * Returns the names of the channels that every log has, of the other ads networks that were used, and of the webhooks
+ * that carry events or have dispatches pending, dead or in doubt.
  */
 export function listChannels(state: Deliveries): readonly ChannelName[] {
   const named = (Object.keys(state) as ChannelName[]).filter((name) => {

@@ -28,7 +28,10 @@ export function linkKey(domain: string, shortCode: string): string {
   return namesOf(domain, shortCode).key;
 }
 
-/** Returns a link as the click spells it. Older versions named the stream of the link's clicks so. */
+/**
+ * Returns a link as the click spells it. Older versions used this spelling in the name of the stream that holds the
+ * link's clicks.
+ */
 export function linkSpelling(domain: string, shortCode: string): string {
   return namesOf(domain, shortCode).spelling;
 }

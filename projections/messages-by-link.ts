@@ -38,8 +38,8 @@ export interface SentLinks {
 export const NEWEST_MAX = 50;
 
 /**
- * Projection of the messages that hold each of the newest links. A link in one message only is clicked by its
- * recipient, or by people they gave it to. The intents in `newest` name the recipients until these are erased.
+ * Projection of the messages that contain each of the newest links. If only one message contains a link, its clicks
+ * come from the recipient, or from people who got the link from them.
  */
 export const referrers: Projection<SentLinks> = {
   name: "referrers",

@@ -46,7 +46,10 @@ export interface NewsRun {
   sends: number[];
 }
 
-/** Dispatches of a channel that were given up or are in doubt for one cause, or the times at which it sent nothing. */
+/**
+ * Trouble of a channel: dispatches that were given up, or are in doubt, for the same cause; or a time in which the
+ * channel was late and sent nothing.
+ */
 export interface NewsTrouble extends NewsCount {
   readonly kind: "dead" | "in_doubt" | "late";
   readonly channel: ChannelName;
@@ -62,7 +65,7 @@ export interface NewsTrouble extends NewsCount {
   isSuspended: boolean;
 }
 
-/** Counts of a day that no other projection has, by quarter of an hour. */
+/** Counts within a quarter of an hour that only this projection has, for the daily totals in the news. */
 export interface NewsSums {
   replies: number;
   dead: number;
@@ -379,7 +382,10 @@ function addTrouble({ troubles }: News, { position, at, status, count: more, ...
   return trouble;
 }
 
-/** Returns the key of the newest trouble for a cause, which is told apart by its words without numbers and ids. */
+/**
+ * Returns the key of a channel's newest trouble with this cause. Numbers and ids in the cause are replaced by `#`, so
+ * that failures which differ only in these share a key.
+ */
 function troubleKey(kind: NewsTrouble["kind"], channel: ChannelName, cause: string): string {
   const words = kind === "late" ? "" : cause.slice(0, CAUSE_CHARACTERS).replaceAll(/(?<= )\S*\d\S*/g, "#");
   return `${kind} ${channel} ${words}`;
@@ -394,7 +400,7 @@ function makeRoom(entries: Map<string, unknown>): void {
   }
 }
 
-/** Ends the time at which the channel sent nothing. */
+/** Records in the news that a late channel sends again. */
 function recover(state: News, channel: ChannelName, position: number, at: number, isRemoved = false): void {
   const late = state.troubles.get(troubleKey("late", channel, ""));
   if (late?.isOpen !== true) return;

@@ -25,7 +25,8 @@ export function normalizeLink(domain: string, shortCode: string): LinkAddress {
   const [, ...path] = normalized.split("/");
   let code = normalizeCode(shortCode).split("/");
   while (path.length > 0 && code.length > path.length && path.every((segment, at) => segment === code[at])) {
-    // A broken escape in the part that is cut off kept the escapes of the rest from being decoded.
+    // The code repeats the domain's path, which is cut off. The rest is normalized again: a broken escape in the path
+    // may have prevented its decoding.
     code = normalizeCode(code.slice(path.length).join("/")).split("/");
   }
   return { domain: normalized, shortCode: code.join("/") };
@@ -61,8 +62,8 @@ const DOTS = /\.+$/;
 const DEFAULT_PORT = /^(\[[^\]]*\]|[^:]+):(?:0*(?:80|443))?$/;
 
 /**
- * The host of a link without port and `www.`, in Punycode. It does not identify a link, because two names of one host
- * may lead to different links.
+ * Returns the host of a link without port and `www.`, in Punycode. Two links with the same result may still differ:
+ * `www.` and the bare name can lead to different places.
  */
 export function toLinkHost(domain: string): string {
   const [host = ""] = normalizeDomain(domain).split("/");

@@ -7,15 +7,15 @@ import { msOf } from "./time.ts";
  */
 export interface Quota {
   /**
-   * Number of places of the quota that messages took on each calendar day (YYYY-MM-DD in the quota's time zone). No day
-   * is dropped: ten years are some 3,650 entries, and a clock that jumps back must find the places used.
+   * Number of messages that each calendar day's quota is charged with (YYYY-MM-DD in the quota's time zone). No day is
+   * ever dropped: ten years are about 3,650 entries, and if the clock is set back, the earlier days' counts are needed.
    */
   days: Map<string, number>;
   /** Calendar day of each intent to send a message that has no final outcome yet, by the intent's id. */
   open: Map<string, string>;
   /**
-   * Latest time at which a message that took a place was requested, by the id of the intent to send the message. Covers
-   * 24 hours, so two days at most.
+   * Time at which each recent message was last requested from the network, by the id of the intent to send it. Holds
+   * the messages of about 24 hours that count against the quota.
    */
   recent: Map<string, number>;
   /** Time zone of the day of the newest intent to send a message; null if no intent has named one yet. */
@@ -26,8 +26,8 @@ export interface Quota {
    */
   changed_at: number | null;
   /**
-   * Correction of event times that were ahead of the clock: those up to `recorded`, when the clock showed `real`. Null
-   * if there was none.
+   * Correction made after the clock had been ahead: event times up to `recorded` are too late, and `real` was the right
+   * time then. Null if there was none.
    */
   corrected: { recorded: number; real: number } | null;
 }
@@ -97,9 +97,8 @@ export function usedOn(state: Quota, day: string): number {
 }
 
 /**
- * Returns how many messages count against the quota at a moment that is not before the newest event: those of its day.
- * Until 24 hours after the first message in a new time zone, days may overlap, so those of the last 24 hours count
- * instead.
+ * Returns how many messages count against the quota at a moment, which must not be before the newest event. Normally
+ * these are the messages of the calendar day; after a change of time zone, those of the last 24 hours.
  */
 export function usedAt(state: Quota, moment: QuotaMoment): number {
   if (!isAfterChange(state, moment)) return usedOn(state, moment.day);
@@ -109,8 +108,8 @@ export function usedAt(state: Quota, moment: QuotaMoment): number {
 }
 
 /**
- * True for 24 hours after a change of the quota's time zone, and before the first message in a new one: then the
- * messages of the last 24 hours count, and not those of the calendar day.
+ * True if the quota counts the last 24 hours instead of the calendar day: from a change of the quota's time zone until
+ * 24 hours after the first message in the new zone.
  */
 export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMoment): boolean {
   // The configured time zone has changed, and no message was sent in the new zone yet.
@@ -119,8 +118,8 @@ export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMome
 }
 
 /**
- * Returns the time at which the places of the last 24 hours become fewer, or from which calendar days count again.
- * Undefined if calendar days count now, or no place is taken.
+ * Returns when the quota next has more room after a change of time zone: a message becomes older than 24 hours, or
+ * calendar days count again. Undefined if calendar days count now, or if no message counts.
  */
 export function releasedAt(state: Quota, moment: QuotaMoment): number | undefined {
   if (!isAfterChange(state, moment)) return undefined;
@@ -137,8 +136,8 @@ function noteTimezone(state: Quota, timezone: string, at: number): void {
 }
 
 /**
- * Moves the time of an intent's request, which may have waited long after the intent, to the time at which its outcome
- * was recorded.
+ * Moves the time of a message to the time at which its outcome was recorded, because the run may have sent the request
+ * long after it recorded the intent.
  */
 function postpone({ recent, corrected }: Quota, attemptId: string, ms: number): void {
   if (corrected !== null && ms <= corrected.recorded) return;
@@ -146,8 +145,8 @@ function postpone({ recent, corrected }: Quota, attemptId: string, ms: number): 
 }
 
 /**
- * Moves the places of later days to the day on which the clock was corrected: their messages were sent by then. So no
- * real day gets more than its limit from then on, and each later day has its full quota.
+ * After the clock was corrected, charges messages of days in the future to the day of the correction, since they were
+ * really sent by then. Each day keeps its limit, and the future days get their full quota back.
  */
 function correct(state: Quota, day: string, corrected: { readonly recorded: number; readonly real: number }): void {
   const { days, open, recent } = state;
@@ -163,8 +162,8 @@ function correct(state: Quota, day: string, corrected: { readonly recorded: numb
 }
 
 /**
- * The time of the newest event, in ms since the epoch; nothing is decided before it. If later times were corrected, the
- * time of the correction; 0 in an empty log.
+ * Returns the time before which nothing may be decided, in ms since the epoch: that of the newest event or, if that was
+ * ahead of the clock, of the correction. 0 for an empty log.
  */
 export function newestMs({ corrected }: Quota, time: string | undefined): number {
   const newest = time === undefined ? 0 : msOf(time);
@@ -172,8 +171,8 @@ export function newestMs({ corrected }: Quota, time: string | undefined): number
 }
 
 /**
- * Drops places whose messages were requested up to `ms`. Places are in the order of their intents, so a place with a
- * late request keeps a few places after it for a while.
+ * Drops the messages that were last requested up to `ms`. Stops at the first newer one, so a few old messages behind it
+ * may stay for a while; the map is in the order of the intents.
  */
 function forgetBefore(recent: Map<string, number>, ms: number): void {
   for (const [attemptId, at] of recent) {

@@ -26,8 +26,8 @@ export interface MessageGroup {
 }
 
 /**
- * Message to a recipient, and the recipient's reactions since. Events replace it by a changed copy, and positions say
- * what was known when, so that `rewindResults` can restore earlier states and share their unchanged messages.
+ * Message to a recipient, and the recipient's reactions to it. Events replace the object by a changed copy and store
+ * their positions in it, so `rewindResults` can restore earlier states.
  */
 export interface Message {
   /** Position of the event that recorded the intent to send the message. */
@@ -132,8 +132,8 @@ export interface Results extends TemplateNames {
 }
 
 /**
- * Projection of what became known after each message. Figures of single recipients come only from their own links, and
- * so only from those who granted tracking.
+ * Projection of each message's outcome and of the recipient's reactions to it. Clicks are counted per recipient only on
+ * the recipient's own links, and only if the recipient grants tracking.
  */
 export const results: Projection<Results> = {
   name: "results",
@@ -275,7 +275,10 @@ function linkNumber({ links }: Results, link: string): number {
   return links.size - 1;
 }
 
-/** Replaces members of a message; others keep the message as it was. */
+/**
+ * Replaces a message by a copy with other `members`. The old object is not changed, because a rewound state may share
+ * it.
+ */
 function change({ messages }: Results, number: number, members: Partial<Message>): void {
   messages.set(number, { ...messages.get(number)!, ...members });
 }
@@ -309,7 +312,8 @@ export function noteSent(state: Results, number: number): number {
   const { sent, handles, messages } = state;
   const { id, username } = messages.get(number)!;
   const before = sent.get(id) ?? NONE;
-  // The outcome of an earlier campaign's message may become known after a newer one was sent.
+  // A message of another campaign was sent later and its outcome was known first. That message stays the last one sent
+  // to the recipient.
   if (before > number && isOfOther(state, before, campaignIn(state, number))) return NONE;
   sent.set(id, number);
   handles.set(username, [...(handles.get(username) ?? []), number]);
@@ -375,8 +379,8 @@ function findTrackedNumber({ tracked }: Results, { id, username }: Recipient): n
 }
 
 /**
- * Returns the recipient's clicks on the links of their own in this message, which are no clicks on another message.
- * Undefined if it has no such links, or if they are not tracked.
+ * Returns the clicks of a message's recipient on the recipient's own links in it. Undefined if the message has no such
+ * links, or if the recipient does not permit tracking.
  */
 export function findTracked(
   { codes, messages }: Results,

@@ -30,22 +30,22 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
     if (++looked % STEP_ENTRIES === 0) yield;
     if (at <= position) past.hashes.set(hash, at);
   }
-  // Copies one map in each step, which takes a millisecond or two; events may be folded in between. The people are
-  // copied last: each new person in a copied index is then among them, and the loops below remove that index entry.
+  // Copies one map in each step, in a millisecond or two. The people are copied last. If events add people between the
+  // steps, the copy of the people contains them too, and the loops below remove them from all maps.
   past.ids = new Map(now.ids);
   yield;
   past.links = new Map(now.links);
   yield;
   past.handles = new Map(now.handles);
   yield;
-  // An entry that is absorbed after this copy stays in its place.
+  // If a later event merges an entry into another, this copy keeps the entry.
   const entries = new Map(now.people);
   yield;
   const absorbed: Entry[] = [];
   for (const contact of entries.values()) {
     if (++looked % STEP_ENTRIES === 0) yield;
     for (const [key, other, then] of absorbedBy(contact, position)) {
-      // The entry was absorbed since the copy, so it is still among the entries.
+      // The entry was merged after the copy was made, so the loop below handles it as one of the entries.
       if (entries.get(key) === other) continue;
       unlink(past, key, other, then);
       if (then !== undefined) absorbed.push([key, then]);
@@ -191,9 +191,8 @@ function entryAt(contact: Contact, position: number): Contact | undefined {
 }
 
 /**
- * Returns the contact with its values at a position, but all its lists of positions uncut; undefined if it was created
- * later. Returns the same object if no value changed since. Members are set to undefined: deleting slows an object
- * down.
+ * Returns the contact with its values at a position; undefined if it was created later. Its lists of positions are not
+ * cut. Sets members that were absent to undefined, because deleting them would make the object slow.
  */
 function putBack(contact: Contact, position: number): Contact | undefined {
   const { replaced = [] } = contact;
@@ -223,7 +222,10 @@ function place(past: Contacts, [key, contact]: Entry): void {
   for (const field of Object.keys(contact.fields)) fields.set(field, (fields.get(field) ?? 0) + 1);
 }
 
-/** True if other names led to the contact at the position than now, or fewer personal links. */
+/**
+ * True if the contact's id, handle or personal links changed after the position, or if the contact was created after
+ * it.
+ */
 function isRenamed(contact: Contact, position: number): boolean {
   if (metAt(contact) > position) return true;
   const { replaced = [] } = contact;

@@ -34,7 +34,8 @@ export function* rewindResults(now: Results, position: number): Generator<void, 
     const then = messageAt(message, position);
     if (isEarly || then !== message) past.messages.set(number, then);
     indexAttempt(past, then, number);
-    // Groups and links are numbered in the order of their first use.
+    // Groups and links are numbered from 0 in the order of their first use, so the highest number in the older messages
+    // shows how many existed then.
     groups = Math.max(groups, then.group + 1);
     for (const link of then.links) links = Math.max(links, link + 1);
   }
@@ -62,8 +63,8 @@ function unsend({ sent, handles }: Results, number: number, { id, username, supe
 }
 
 /**
- * Returns a message as it was at a position, which is not before its own: the same object if it is unchanged since and
- * has no clicks, which are counted in place. Members are set to undefined: deleting slows an object down.
+ * Returns a message as it was at a position after its intent. Copies it if it has changed since or has clicks, which
+ * change in place. Sets absent members to undefined, because deleting them would make the object slow.
  */
 export function messageAt(message: Message, position: number): Message {
   const { settled, seen, replied, opted_out, doubt, revoked } = message;

@@ -60,8 +60,8 @@ export interface SinceReport {
 }
 
 /**
- * How many runs and dry runs there were, and summaries of the newest {@link RUNS_MAX} of both together, by the run's
- * id, oldest first.
+ * Numbers of runs and dry runs, and summaries of the newest {@link RUNS_MAX} of both together, by the run's id. The
+ * oldest summary is first.
  */
 export interface Runs {
   count: number;

@@ -8,8 +8,8 @@ export interface FoundNews {
 }
 
 /**
- * State of the network's stream of signals (notifications of new messages), and if it finds messages that reading the
- * inbox does not.
+ * State of the network's stream of signals (notifications of new messages), with counts that compare what the stream
+ * and the reading of the inbox found first.
  */
 export interface Signals {
   /**

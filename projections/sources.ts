@@ -15,8 +15,8 @@ export interface SourceCursor {
 }
 
 /**
- * Maximum number of newest entries that mark where a pass over the source began: people leave the list, but hardly ever
- * all of these.
+ * Maximum number of newest entries by which the next pass recognises where this one began. Several are kept, because a
+ * user may leave the list; 20 users hardly ever leave together.
  */
 const LANDMARKS_MAX = 20;
 

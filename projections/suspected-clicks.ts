@@ -45,7 +45,7 @@ interface Burst {
   waiting: JudgedClick | null;
 }
 
-/** Link of the messages that clicks may be due to. */
+/** Link in a recent message of ours, whose clicks may be requests of the network itself. */
 interface SentLink {
   /** Number of the messages that hold the link. */
   sends: number;
@@ -59,14 +59,15 @@ interface SentLink {
 }
 
 /**
- * Recent messages, whose links the network may fetch itself, and the last requests for links. By them the rule about
- * suspected clicks tells the network's requests from clicks.
+ * Recent messages, and the last requests for their links. They show if a click was likely a request of the network,
+ * which fetches the links of a message itself.
  */
 export interface Fetches {
   /** Messages that clicks may be due to, by the id of the intent to send the message. */
   sends: Map<string, Send>;
   /**
-   * Links of the messages in `sends`, so that a click need not look at each message; most clicked links are in none.
+   * Links of the messages in `sends`. Most clicked links are not among them, so for most clicks one lookup here is
+   * enough.
    */
   sent: Map<string, SentLink>;
   /** Last request for each link, the oldest first. */
@@ -341,8 +342,8 @@ function suspect<State extends Fetches>(state: State, name: string, click: Judge
 }
 
 /**
- * True if a click comes at most {@link FETCH_MS} after a message was attempted or accepted. Both moments count: X is
- * asked between the two, and a message may wait long for its turn.
+ * True if a click comes at most {@link FETCH_MS} after `time`, when a message was attempted or accepted. The caller
+ * tests both times, because X gets the message between them, and a message may wait long before it is sent.
  */
 function isSoonAfter(time: number, at: number): boolean {
   return time <= at && at - time <= FETCH_MS;

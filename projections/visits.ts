@@ -87,7 +87,8 @@ function evolveVisits(state: Visits, event: Folded): void {
       return click(state, event);
     case "LinkAdded": {
       const { domain, code, template } = event.data;
-      // An operator may add tens of thousands of links at once: they must not push out links that are in messages.
+      // Once the map is full, links that an operator adds are left out, so that a large import of links does not
+      // displace links that messages contain.
       if (template !== undefined || state.links.size < COUNTED_LINKS_MAX)
         meet(state, linkKey(domain, code), event.position);
       return;
@@ -127,7 +128,7 @@ function click(state: Visits, { position, time, data }: Folded<"LinkClicked">): 
     if (anonymous === true) counts.anonymous++;
   }
   const isOfPerson = probe === undefined && !bot;
-  // Spread syntax would cost as much as all other work for the click.
+  // The objects are written out, because spread syntax would take as long as all other work for the click.
   const at = msOf(time);
   const found = visitor === undefined ? { name: link, at } : { name: link, at, visitor };
   judgeRequest(state, { link, bot: !isOfPerson, click: found }, VERDICTS);

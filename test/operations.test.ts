@@ -15,7 +15,7 @@ import { onRuntime } from "./harness/runtime.ts";
 
 const OPERATIONS = await loadOperations();
 
-/** Inputs of each operation, with the beginning of the answer or the fault of the input. */
+/** Inputs of each operation. Each comes with what the answer must begin with, or with the fault in the input. */
 const INPUTS: Readonly<
   Record<string, readonly (readonly [input: Record<string, string>, expected: object | string])[]>
 > = {
@@ -242,12 +242,18 @@ const ERASED = {
 const ALL = { all: "true", channel: "chat" };
 const DECIDED = { done: 1, left: [], left_count: 0, until_position: expect.any(Number) };
 
-/** Inputs of `deliveries decide`. The dispatch is added once its position is known. */
+/**
+ * Input of `deliveries decide` over HTTP; the next one is for the command line. The test adds the dispatch to each once
+ * its position is known.
+ */
 const DECIDED_OVER_HTTP: Record<string, string> = { channel: "chat", why: "seen" };
 const DECIDED_BY_COMMAND: Record<string, string> = { channel: "messaging", why: "seen" };
 const NONE_DECIDED = { done: 0, left: [] };
 
-/** Inputs of writing operations over HTTP, the equivalent on the command line, and the answer to both. */
+/**
+ * For each operation that writes: an input over HTTP, a similar one on the command line, and the answer that both must
+ * get.
+ */
 const WRITES: Readonly<
   Record<
     string,
@@ -256,14 +262,17 @@ const WRITES: Readonly<
 > = {
   "recipients suppress": [{ recipient: "stranger" }, { recipient: "@other" }, { known: false }],
   "campaigns create": [
-    { name: "spring", text: "Hi" },
-    { name: "summer", text: "Hi", messaged: "default", days: "3" },
+    { name: "spring", text: "Hi, reply STOP to opt out" },
+    { name: "summer", text: "Hi, reply STOP to opt out", messaged: "default", days: "3" },
     { campaign: expect.objectContaining({ ended_at: null }), notes: [] },
   ],
   "campaigns change": [
     { name: "planted", text: "Hi again" },
     { name: "planted", gap_days: "60" },
-    { campaign: expect.objectContaining({ name: "planted", text: "Hi again" }), notes: [] },
+    {
+      campaign: expect.objectContaining({ name: "planted", text: "Hi again" }),
+      notes: [expect.stringMatching(/^Variants without a way to opt out: A\./)],
+    },
   ],
   "campaigns end": [
     { name: "over" },
@@ -320,8 +329,8 @@ const WRITES: Readonly<
 };
 
 /**
- * Functions that prepare the effect of an operation, by the operation's name. They run before each call, because an
- * earlier call left nothing to do.
+ * Name of an operation -> function that prepares something for the operation to change. It runs before each call,
+ * because the call before left nothing to change.
  */
 const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   "outreach stop": () => {
@@ -339,7 +348,10 @@ const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   },
 };
 
-/** Inputs that an operation refuses with a named problem: its slug, and the values in its sentence. */
+/**
+ * Inputs that an operation refuses with a problem. Each comes with the problem's slug and the values that its sentence
+ * contains.
+ */
 const REFUSED: readonly (readonly [
   name: string,
   input: Record<string, string>,
@@ -380,10 +392,18 @@ const REFUSED: readonly (readonly [
     "campaigns create",
     { name: "new", text: "Hi", messaged: "never" },
     "unusable-campaign",
-    { why: "there is no campaign never" },
+    { why: 'there is no campaign "never"' },
   ],
   ["campaigns change", { name: "never", text: "Hi" }, "unknown-campaign"],
+  ["campaigns change", { name: "default", text: "Hi" }, "default-campaign"],
+  [
+    "campaigns change",
+    { name: "planted", text: "Ho", changed_at: "2026-01-01T00:00:00.000Z" },
+    "campaign-changed",
+    { name: "planted" },
+  ],
   ["campaigns end", { name: "never" }, "unknown-campaign"],
+  ["campaigns end", { name: "default" }, "default-campaign"],
   ["audit show", { subject: "never_met" }, "unknown-subject"],
   ["audit show", { subject: "go.example/never" }, "unknown-subject"],
   ["audit change", { event: "999999", projection: "stats" }, "unknown-event"],
@@ -609,7 +629,7 @@ function asWords({ name, positional = [], confirm }: AnyOperation, input: Record
   return [...name.split(" "), ...named.map(([, value]) => value), ...flags, ...sure];
 }
 
-/** The callers of all events except those that the service records itself. */
+/** Returns the callers of all events, except of events that the service records by itself. */
 async function readCallers(): Promise<readonly (string | undefined)[]> {
   const log = (await runHere("audit", "export")).out.trim().split("\n");
   const callers = log.map((line) => (JSON.parse(line) as { meta: { caller?: string } }).meta.caller);

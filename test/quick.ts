@@ -10,7 +10,10 @@ import { testsOf } from "./structure/tests-of.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** Tests that always run, because a limit may be in a text that no test of a changed file reads. */
+/**
+ * Tests that always run. They check limits named in public texts, which a change may make wrong although no test of the
+ * changed files notices.
+ */
 const TEXTS = ["test/structure/figures.test.ts", "test/structure/generated.test.ts"];
 
 const gates = [

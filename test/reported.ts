@@ -6,7 +6,10 @@ import { join } from "node:path";
 export const ALLOCATOR = {
   /** No memory is returned until a process ends, which saves a quarter of a run's processor time. */
   MIMALLOC_PURGE_DELAY: "-1",
-  /** The allocator's own thread does not look for holes in used pages, which saves another tenth or more. */
+  /**
+   * The allocator's own thread does not search used pages for unused memory. That saves another tenth or more of the
+   * processor time.
+   */
   MIMALLOC_PURGE_HOLES: "0",
 } as const;
 
@@ -21,7 +24,7 @@ export interface Reported extends Totals {
   readonly ok: boolean;
   /** Output of the runner if it was kept; otherwise empty. */
   readonly printed: string;
-  /** A text for each failed test: its file and name, then its error with the values that repeat it. */
+  /** One text for each failed test: the file and the name, then the error with the values that repeat the failure. */
   readonly failures: readonly string[];
 }
 

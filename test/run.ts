@@ -32,13 +32,14 @@ const parallel = [
 const given = process.argv.slice(2);
 const chosen = process.env["RUNTIME"] !== "deno" || given.length > 0 ? given : filesOfAProcess();
 const { ok, failures, ...totals } = await runReported([...parallel, ...chosen]);
-// The output of eight processes hides an error among thousands of lines, so it is printed again where people look.
+// Prints the errors once more at the end, because they are hidden among thousands of lines of output from parallel
+// processes.
 for (const failure of failures) console.log(`\n${failure}`);
 console.log(summaryOf(totals));
 // A crash outside of any test fails the run even if no test failed.
 process.exit(ok && totals.passed > 0 ? 0 : 1);
 
-/** Writes artificial durations, from which the runner starts the slowest files first. Returns the path. */
+/** Writes a file of made-up durations, by which the runner starts the slowest test files first. Returns its path. */
 function longestFirst(): string {
   const all = [...new Bun.Glob("{test,events}/**/*.test.ts").scanSync(join(import.meta.dirname, ".."))];
   const missing = LONGEST.find((file) => !all.includes(file));

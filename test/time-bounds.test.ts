@@ -10,7 +10,10 @@ const FOLDERS = ["test", "events/eventstore-lite/test", "events/eventstore-lite/
 /** Folders that may measure time; they run on a quiet machine. */
 const NOT_STANDARD = /^(?:bench|faults)\//;
 
-/** A time-limited run proves less on a busy machine, and its unfinished work disturbs the next file. */
+/**
+ * Pattern of a time limit within a test. On a busy machine such a test proves less, and its unfinished work disturbs
+ * the next test file.
+ */
 const BOUND = /\b(?:interrupt|skipAll)AfterTimeLimit:|expect\([^;]*performance\.now\(\)[^;]*\)\.toBe/;
 
 test("no test of the standard suite depends on the machine's speed", () => {

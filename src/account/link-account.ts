@@ -7,12 +7,12 @@ import type { Claims } from "../vault/secret-database.ts";
 import { type Authorization, type OAuth, OAuthError, type TokenPair } from "./oauth.ts";
 import type { Tokens } from "./tokens.ts";
 
-/** Access to the X account for which the service acts: the OAuth client, the tokens and the network. */
+/** Access to the X account for which the service acts: its OAuth client, its tokens, and the network's client. */
 export interface Account {
   readonly oauth: OAuth;
   readonly tokens: Tokens;
   readonly network: SocialNetwork;
-  /** The only X handle that may be linked. Undefined: the first account that authorizes is linked. */
+  /** The only X handle that may be linked. If undefined, the first account that authorizes is linked. */
   readonly pinnedHandle: string | undefined;
 }
 
@@ -63,8 +63,8 @@ export async function unlinkAccount(
     const pair = await tokens.peek();
     if (user === null && pair === undefined) return undefined;
     const revoked = pair !== undefined && (await discard(oauth, pair));
-    // If this process stood still, newer tokens may have been stored. The caller did not mean those, so they are kept,
-    // and the caller must unlink again.
+    // If this process was paused, another one may have stored newer tokens. The caller did not mean to unlink those, so
+    // they are kept, and the caller must unlink again.
     if (!(await tokens.drop(pair?.accessToken)))
       throw new SocialError("unavailable", "the tokens were replaced while they were revoked: unlink again");
     const data = { user_id: user?.id ?? "", revoked };

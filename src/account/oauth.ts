@@ -4,8 +4,8 @@ import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /**
- * OAuth scopes that the service asks for: to send and read DMs, read users and followers, and get a refresh token.
- * https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
+ * OAuth scopes that the service asks for: to send and read DMs, to read posts, users, followers and lists, and to get a
+ * refresh token. https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
  */
 export const SCOPES = [
   "dm.write",
@@ -18,7 +18,7 @@ export const SCOPES = [
 ];
 
 /**
- * Timeout of a token request, in ms. It is long because a lost answer may cost the grant: the network may have replaced
+ * Timeout of a token request, in ms. It is long because a lost answer may cost the grant, if the network has replaced
  * the refresh token already.
  */
 const TOKEN_TIMEOUT_MS = 30_000;
@@ -90,7 +90,7 @@ export function createOAuth(options: OAuthOptions) {
   const authenticate = createClientAuth(options);
   const request = (ends: Ends) => ({
     [oauth.customFetch]: throughSafeFetch(options, ends),
-    // The configuration allows plain HTTP for loopback only.
+    // The configuration accepts plain http only for this machine and for hosts in PLAIN_HTTP_HOSTS.
     [oauth.allowInsecureRequests]: true,
   });
 
@@ -187,7 +187,8 @@ function toOAuthError(
 ) {
   const body = parseErrorBody(text);
   const code = body.error === undefined ? `HTTP ${status}` : toErrorCode(body.error);
-  // RFC 6749 (section 5.2) requires a 401 with `WWW-Authenticate` for a failed Basic authentication of the client.
+  // By a 401 the network refuses the credentials of the app (RFC 6749, section 5.2), unless the body says that the
+  // grant has ended.
   const isClients = status === 401 ? !endsGrant(body) : CLIENT_ERRORS.has(body.error ?? "");
   if (isClients) return new OAuthError("unavailable", `${code}: ${whatToCheck(options)}`);
   const isFinal = (status === 400 || status === 401) && ends(body);
@@ -231,8 +232,8 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Checks a redirect, and throws `rejected` if it does not belong to the authorization. The OAuth library reports that
- * with the same code as a wrong answer of the network.
+ * Checks a redirect, and throws `rejected` if it does not belong to the authorization. The OAuth library uses the same
+ * code for this and for a faulty answer of the network, so the two are checked apart.
  */
 function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   try {
@@ -291,8 +292,8 @@ function parseErrorBody(text: string): ErrorBody {
 }
 
 /**
- * Returns the network's OAuth error code if it looks like one, else `unknown_error`: an attacker may have put any text
- * there.
+ * Returns the network's OAuth error code if it looks like one, else `unknown_error`, because an attacker may have put
+ * any text there.
  */
 function toErrorCode(error: string): string {
   return /^[\w.-]{1,64}$/.test(error) ? error : "unknown_error";

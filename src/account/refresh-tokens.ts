@@ -14,8 +14,8 @@ export interface RefreshContext extends StateContext {
 }
 
 /**
- * Remaining time of the lease, in ms, without which no refresh begins. The request must reach the network before
- * another instance can take the lease.
+ * Remaining time of the lease, in ms, that a refresh needs to begin. Its request must reach the network before another
+ * instance can take the lease.
  */
 const BEGIN_MS_MAX = 5_000;
 
@@ -40,7 +40,7 @@ export async function refreshPair(context: RefreshContext, stale: string | undef
     const kept = await pairs.read();
     // Meanwhile the account was authorized again, which stored newer tokens.
     if (kept?.accessToken !== stale) return kept?.accessToken;
-    // If this process stood still, another instance may have begun to use the refresh token, which works only once.
+    // If this process was paused, another instance may have begun to use the refresh token, which works only once.
     throw new LeaseLost(ROLES.tokens);
   }
   try {
@@ -62,8 +62,8 @@ async function keep(context: RefreshContext, old: StoredTokenPair, renewed: Toke
   const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
   if (!(await replaceSoon(context, old.accessToken, next))) {
     const kept = await context.pairs.read();
-    // If this process stood still, the account may have been unlinked or replaced meanwhile. If the stored token is the
-    // new one, an earlier attempt stored it, but its answer was lost.
+    // Another pair is stored if the account was unlinked or replaced while this process was paused. If the new pair is
+    // stored, an earlier attempt stored it, and only the answer to it was lost.
     if (kept?.accessToken !== next.accessToken) return kept?.accessToken;
   }
   const data = { user_id: userId(context), expires_at: isoTime(next.expiresAt) };
@@ -72,8 +72,8 @@ async function keep(context: RefreshContext, old: StoredTokenPair, renewed: Toke
 }
 
 /**
- * Maximum number of attempts to store a refreshed token pair. They go on for longer than a database restart takes:
- * without the new pair, the operator would have to authorize again.
+ * Maximum number of attempts to store a refreshed token pair. The attempts last longer than a database restart, because
+ * without the new pair the operator would have to authorize again.
  */
 const STORE_TRIES_MAX = 120;
 const STORE_RETRY_MS = 500;
@@ -107,8 +107,9 @@ async function goOnWith(context: RefreshContext, pair: StoredTokenPair, fault: O
 }
 
 /**
- * Announces, then records, that the grant is dead. After a crash between the two, the next refresh does both, and the
- * key prevents a second announcement. Without the lease nothing is recorded: the account may be authorized again.
+ * Announces, then records, that the grant has ended. After a crash between the two, the next refresh does both, and
+ * `key` prevents a second announcement. Nothing is recorded without the lease, because the account may be authorized
+ * again.
  */
 async function declareDead(context: RefreshContext, reason: string, lease: HeldLease): Promise<undefined> {
   // The position of the last authorization identifies the grant.
@@ -133,7 +134,7 @@ function userId({ projector }: RefreshContext): string {
 const SECRET = "x-tokens";
 
 export interface StoredTokenPair extends TokenPair {
-  /** True if a refresh of the pair was begun and no answer is stored: the refresh token may be used up. */
+  /** True if a refresh of the pair was begun and no answer is stored, so that the refresh token may be used up. */
   readonly begun: boolean;
   /** Version of the token pair in the vault, which grows with each change. */
   readonly version: number;

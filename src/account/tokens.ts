@@ -26,8 +26,8 @@ export interface TokensContext extends StateContext {
 const REFRESH_BELOW_MS = 5 * 60_000;
 
 /**
- * Creates access to the linked account's tokens. Disposing it waits for a refresh in progress: if its answer were not
- * stored, the grant would be lost.
+ * Creates access to the linked account's tokens. Disposing it waits for a refresh in progress, because the grant would
+ * be lost if the answer were not stored.
  */
 export function createTokens(context: TokensContext) {
   const { projector } = context;
@@ -116,7 +116,7 @@ function isFresh({ expiresAt, refreshToken, begun }: StoredTokenPair, now: numbe
   return expiresAt - now >= Math.max(1, belowMs);
 }
 
-/** Converts a failed refresh to the result of a message: it was certainly not sent. */
+/** Converts a failed token refresh to the result of sending a message: it was certainly not sent. */
 function asUnreachable(fault: unknown): SendDmResult {
   if (!(fault instanceof SocialError)) throw fault;
   return { outcome: "unreachable", detail: fault.message, rate: undefined };

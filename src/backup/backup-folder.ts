@@ -7,8 +7,8 @@ import { systemCode, withPath } from "../platform/system-fault.ts";
 import { BEGINNING, type Increments, SECRET_FORM, SEGMENT_FORM, segmentFile, SEGMENTS } from "./increments-manifest.ts";
 
 /**
- * Matches the names at the top of a folder of incremental backups, including those that a backup leaves when it is
- * killed.
+ * Matches the names of the files at the top of a folder of incremental backups, also of those that a killed backup
+ * leaves behind.
  */
 const IN_FOLDER =
   /^(?:manifest\.json(?<partial>\..+\.partial)?|backup\.(?:lock(?:-journal|-wal|-shm)?|owner)|segments|secrets-(?<secrets>\d{6,}))$/;
@@ -42,8 +42,8 @@ export function refuseOtherFiles(folder: string, paths: readonly string[]): void
 }
 
 /**
- * Throws a ServiceError (conflict) for files in a folder of backups that may belong to another log: keys numbered
- * beyond the next backup and, if the folder has no manifest, segments that do not hold this log's events.
+ * Throws a ServiceError (conflict) if another log's backups may have left files in the folder: keys with a number above
+ * that of the next backup or, without a manifest, segments that hold other events than this log.
  */
 export async function refuseUnprovedFiles(
   log: OpenedLog,

@@ -35,7 +35,7 @@ function overlap(place: string, archive: string): boolean {
   }
   if (ofBackups !== undefined || ofArchive !== undefined) return false;
   const folder = withSeparator(resolveLinks(archive));
-  // The subfolder for the backups' segments may be a symbolic link to another disk.
+  // Checks the subfolder for segments too, because it may be a symbolic link to another disk.
   return [place, join(place, SEGMENTS)].some((one) => isEitherIn(withSeparator(resolveLinks(one)), folder));
 }
 

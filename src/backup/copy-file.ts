@@ -64,7 +64,7 @@ function readThrough(file: string, take: (chunk: Uint8Array) => void): Copied {
 
 /**
  * Copies all secrets of a vault or key store to another place, as of one moment and while processes use them, and binds
- * the copy to a log. A newer copy in `to` stays. Throws a ServiceError (conflict) if `to` has other secrets.
+ * the copy to a log. Secrets in `to` stay if they are a newer copy; other ones cause a ServiceError (conflict).
  */
 export async function copySecrets(
   from: SecretPlace,

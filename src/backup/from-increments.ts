@@ -39,8 +39,8 @@ export async function readSettled<Result>(
 }
 
 /**
- * Builds the folder of one whole backup from incremental ones, as of a moment that they cover; `restore` then proves
- * and restores it. The log's own key signs its head; keys and vault are the newest. Throws a ServiceError.
+ * Builds the folder of one whole backup from incremental backups, as of a moment that they cover, for `restore` to
+ * prove and place. Keys and vault are the newest; the log's own key signs the head. Throws a ServiceError.
  */
 export async function extractBackup(folder: string, master: Uint8Array, target: string, { to, until }: Moment) {
   const increments = readIncrements(folder, master);
@@ -106,7 +106,8 @@ export async function verifyIncrements(
   const increments = readIncrements(folder, master);
   const { log, segments, backups, files } = increments;
   /**
-   * Faults found: a sentence for each missing or altered file, and for each backup whose head is not that of a segment.
+   * Faults found: a sentence for each missing or altered file, and for each backup whose recorded end is not the end of
+   * a segment.
    */
   const faults: string[] = [];
   const attempt = <Result>(work: () => Result): Result | undefined => {

@@ -9,7 +9,7 @@ import { encrypt, open } from "../vault/encrypt.ts";
 import { deriveKey, damaged, keyId, KeyMismatch } from "../vault/derive-keys.ts";
 import { withPath } from "../platform/system-fault.ts";
 
-/** File names of a backup, without that of its manifest. */
+/** File names in a backup, except that of its manifest. */
 export const NAMES = {
   log: "log.sqlite",
   vault: "vault.sqlite",
@@ -52,8 +52,8 @@ export type Manifest = Static<typeof manifestSchema>;
 export type Copied = Static<typeof copied>;
 
 /**
- * Signs a backup's manifest with the master key. It protects what the hash chain and the encryption do not: idempotency
- * keys, states of projections, and statements that the database engine executes.
+ * Signs a backup's manifest with the master key. The signature also protects what the hash chain and the encryption do
+ * not: idempotency keys, states of projections, and statements that the database engine executes.
  */
 export function signManifest<Signed extends { mac: string }>(manifest: Omit<Signed, "mac">, master: Uint8Array) {
   const unsigned = { ...manifest, mac: "" };

@@ -40,7 +40,8 @@ export async function migrateLog(source: Config, settings: TargetSettings, monit
   await using log = await openLog(source, owner);
   const target = loadTarget(settings, log.master);
   await refuseServed(log);
-  // If only the log moves, its secrets stay where they are and belong to the moved log already, which is no conflict.
+  // If only the log moves, its vault and keys stay where they are. They are bound to this log already, so `refuseTaken`
+  // must accept them.
   await refuseTaken(target, log.id, true);
   const { position, hash } = (await copyTo(monitor, log, source, target)).log;
   return { position, hash, to: target.log, masterKey: nameOfKey(secrets) };

@@ -25,7 +25,8 @@ import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } fro
 
 /**
  * Throws a ServiceError if the configured place is taken: `conflict` by a log, `busy` by a service with an empty log.
- * Without `takeOverKeys` also `configuration`: its vault or keys belong to a log other than `log`, or at another place.
+ * Unless `takeOverKeys` is true, throws `configuration` if vault or keys there are bound to another log or another
+ * place.
  */
 export async function refuseTaken(config: Config, log: string | undefined, takeOverKeys: boolean): Promise<void> {
   await refuseLog(config);
@@ -61,8 +62,8 @@ export async function bindNext(place: LogPlace): Promise<void> {
 }
 
 /**
- * Returns the binding of restored vault or keys to the log with the id `log`. It holds for whichever epoch is opened
- * next. Keys or a vault next to the log are bound to no place, because they move with it.
+ * Returns the binding of restored vault or keys to the log with the id `log`, in whichever epoch it is opened next.
+ * Keys or a vault next to the log are not bound to a place, because they move with the log.
  */
 function nextBinding({ store, keysAreApart }: LogPlace, file: "keys" | "vault", log: string): Binding {
   return { log, epoch: null, place: file === "keys" && keysAreApart ? store.name : null };
@@ -81,8 +82,8 @@ interface PutBackOptions {
 }
 
 /**
- * Proves a backup in a scratch folder, then restores it to the configured place. On a server, proves the restored log
- * once more. Throws a ServiceError; the place then holds no log, unless this last proof failed.
+ * Proves a backup in a scratch folder, then restores it to the configured place. If that is a server, proves the
+ * restored log there once more. Throws a ServiceError; if the first proof fails, nothing is restored.
  */
 export async function putBack(
   monitor: WorkMonitor,
@@ -105,7 +106,8 @@ export async function putBack(
   const target = locateLog(config);
   const { secrets } = target;
   for (const file of ["keys", "vault"] as const) {
-    // The rehearsal has opened its own copies of the backup's files, so these are copied once more.
+    // The rehearsal has opened, and so may have changed, its copies of these files. The restore therefore needs fresh
+    // copies.
     const copy = join(scratch, `${file}.unused`);
     await copyUnchanged(join(folder, NAMES[file]), copy, manifest.files[file]);
     await copySecrets(sqliteSecrets(copy), secrets[file], nextBinding(target, file, manifest.log.id));
@@ -128,7 +130,8 @@ async function refuseOtherKeys(place: SecretPlace, file: string, manifest: Manif
 }
 
 /**
- * Restores the log to a server, at once and as the last part: if the log is there, its vault and keys are there too.
+ * Restores the log to a server in one step, and then proves it there. Vault and keys are already in place, so the log
+ * is never there without them.
  */
 async function placeOnServer(
   monitor: WorkMonitor,

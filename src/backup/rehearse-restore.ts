@@ -71,9 +71,8 @@ export async function refuseMissing(place: string, log: LogStore, keyring: Keyri
 }
 
 /**
- * Copies a backup's files to where the log belongs, the log last, so that none is there if this is killed. Existing
- * vault, keys and the same signing key stay. Throws a ServiceError, and places nothing, if a file is altered or its
- * place taken.
+ * Copies a backup's files to where the log belongs; the log comes last, so a killed restore leaves no log. Existing
+ * vault and keys stay. Throws a ServiceError, and leaves nothing behind, if a file is altered or its place taken.
  */
 export async function place(folder: string, manifest: Manifest, files: LogFiles, master: Uint8Array): Promise<void> {
   const placed: string[] = [];

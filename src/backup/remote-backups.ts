@@ -13,9 +13,9 @@ import {
 } from "./remote-names.ts";
 
 /**
- * Backups at an address of an object store. Listings may lag behind, so a backup is valid once its last object is
- * written: the claim of its number. Claims are numbered without gaps and never removed; only one backup can write the
- * next.
+ * Backups in an object store, whose listings may lag. A backup ends by writing its claim: a small object, named by the
+ * backup's number, that makes the backup valid. Claims have no gaps and stay for ever; only one writer can claim a
+ * number.
  */
 export interface RemoteBackups {
   readonly storage: SegmentStorage;
@@ -78,8 +78,8 @@ async function readNewest(
       if (increments.backups.length === number) return { increments, manifest };
       throw new ServiceError("damaged", `${place}/${name} is the manifest of backup ${increments.backups.length}`);
     }
-    // Only a later backup removes a manifest. If there is no claim of a later one, the store does not show the manifest
-    // yet.
+    // A manifest is removed only after a later backup was claimed. Without such a claim, the manifest exists, but the
+    // store does not show it yet.
     if ((await storage.read(claimName(number + 1))) === undefined) throw unreadable(place, name);
   }
 }
@@ -156,8 +156,8 @@ async function writeWhole(storage: RemoteBackups["storage"], name: string, bytes
 }
 
 /**
- * Removes objects that no later backup needs after `newest`: keys and manifest of the backup `former`, which the
- * store's listing may still lack, and objects of interrupted backups.
+ * Removes the objects that backups no longer need once `newest` is valid: keys and manifest of the backup before it
+ * (`former`), even if the listing still lacks them, and objects of interrupted backups.
  */
 async function removeFormer(
   { storage }: RemoteBackups,

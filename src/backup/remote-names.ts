@@ -79,8 +79,8 @@ export function refuseOtherNames(place: string, listed: readonly string[]): void
 }
 
 /**
- * Throws a ServiceError (conflict) for names that this log's first backup, if interrupted, cannot have left: another
- * log's, or backups whose claims are lost. Called only if no backup is valid.
+ * Throws a ServiceError (conflict) if the address holds objects that another log, or a backup whose claim was lost, has
+ * left. Called only if no backup is valid: only an interrupted first backup of this log may then have left objects.
  */
 export function refuseUnprovedNames(place: string, listed: readonly string[], log: string): void {
   const tag = hashLogId(log);
@@ -94,8 +94,8 @@ export function refuseUnprovedNames(place: string, listed: readonly string[], lo
 }
 
 /**
- * True if an object that the newest manifest does not name can be removed, as no later manifest will name it. Without
- * this log's tag in its name, only one written since the previous backup.
+ * True if the object may be removed: the newest manifest does not name it, and no later one will. An object without
+ * this log's tag in its name counts only if it was written since the previous backup.
  */
 export function isFormer(text: string, { log, backups }: Increments): boolean {
   const name = parseRemoteName(text);

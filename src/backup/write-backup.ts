@@ -121,8 +121,8 @@ export interface Recording {
 }
 
 /**
- * Records in the log at `place` that a backup of it was made or rehearsed, unless another log or another history is
- * there. If that fails, the operator is only told: the backup itself is good.
+ * Records in the log at `place` that a backup of it was made or rehearsed. Does nothing if another log, or another
+ * history of this log, is there. A failure only causes a warning to the operator, because the backup itself is good.
  */
 export async function recordBackup(
   type: "BackupMade" | "BackupRehearsed",

@@ -36,7 +36,8 @@ Exit code 1 if the log lacks events of its last checkpoint.`,
       const signed = await signHeadNow(store, checkpoints, systemClock);
       if ("loss" in signed) return fail(terminal, `${signed.loss}; nothing was signed`);
       if (out === undefined) return terminal.out(signed.note);
-      // An existing file is not replaced: an older signed head proves something that a newer one cannot.
+      // An existing file is never replaced, because the older signed head proves that the log is unchanged since an
+      // earlier time, and a newer head cannot.
       return await makeNewFile(out, signed.note);
     });
 

@@ -105,8 +105,8 @@ if [[ $funcstack[1] == _reachlog ]]; then _reachlog "$@"; else compdef _reachlog
 }
 
 /**
- * Writes the shell code that bash and zsh share. It finds the command in the typed words, `$@`, and sets `found` to the
- * possible completions of `$cur`, the word after `$before`, each with its summary after a colon.
+ * Returns the shell code that bash and zsh share. It finds the command in the typed words `$@`, and sets `found` to the
+ * completions of `$cur` that may follow the word `$before`, each with its summary after a colon.
  */
 function findWords(commands: readonly CompletedCommand[]): string {
   return `  local at= word

@@ -8,7 +8,8 @@ import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 
 const channelOption = () =>
   Object.assign(new Option("--channel <name>", "only this channel, also webhook-NAME").argParser(parseChannel), {
-    // Names of webhooks are accepted too, but without a configuration they are not known here.
+    // The channels of webhooks (`webhook-NAME`) are accepted too. They are not listed, because only the configuration
+    // knows their names.
     argChoices: [...CHANNEL_NAMES],
   });
 

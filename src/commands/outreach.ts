@@ -49,7 +49,7 @@ function collectNames(name: string, earlier: readonly string[] = []): readonly s
   return [...earlier, name];
 }
 
-/** Members of the service's answer to a started run that the command shows. */
+/** The members that this command shows of the service's answer to `POST /social/run`. */
 interface RunAnswer {
   readonly run_id: string;
   readonly joined?: boolean;

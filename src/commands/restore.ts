@@ -67,7 +67,8 @@ The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
       const { log, made_at, isOfIncrements } = await restoreBackup(config, place, choices, recording);
       const { position, hash } = log;
       const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
-      // For incremental backups, `made_at` is the time of the newest one, which need not be the one that is restored.
+      // A folder of incremental backups has one `made_at`, that of its newest backup. An older one may have been
+      // restored, so the sentence names no time.
       const which = isOfIncrements ? place : `${place} of ${made_at}`;
       const text = `${which} ${done}: ${position} events; head ${position} ${hash}\n`;
       answer(terminal, json, { folder: place, restored: !only, made_at, position, hash }, text);

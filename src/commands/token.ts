@@ -15,7 +15,7 @@ import { Command, group, JSON_OPTION, type MakeCommand, Option } from "./shared/
 import { answer, fail, type Terminal } from "./shared/terminal.ts";
 import { usageError } from "../platform/service-error.ts";
 
-/** Minimum number of digits of a token's id that `token remove` accepts: a shorter one is probably a typo. */
+/** Minimum number of digits of a token's id that `token remove` accepts. A shorter id is probably a typo. */
 const ID_DIGITS_MIN = 4;
 
 const make: MakeCommand = (terminal) =>

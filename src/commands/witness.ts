@@ -1,4 +1,4 @@
-// The commands that run a witness: a server that cosigns the heads of other logs.
+// This file has the commands that run a witness, a server that cosigns the heads of other logs.
 import { parsePublicKey } from "eventstore-lite/proof";
 import { type AnsweredHead, serveHeads } from "../log/witness-server.ts";
 import { usageError } from "../platform/service-error.ts";

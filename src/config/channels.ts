@@ -19,8 +19,8 @@ export function readX({ values, env, report }: Settings) {
     /** Client secret of the X app. Undefined for a public client. */
     clientSecret: values.X_CLIENT_SECRET === undefined ? undefined : secret(values.X_CLIENT_SECRET),
     /**
-     * The X app's own token, with which the service opens X's stream of signals (notifications of new messages).
-     * Undefined: the service finds messages only by reading the inbox.
+     * The X app's own token, with which the service opens X's stream of signals (notifications of new messages). If
+     * undefined, the service finds messages only by reading the inbox.
      */
     appBearer: values.X_APP_BEARER_TOKEN === undefined ? undefined : secret(values.X_APP_BEARER_TOKEN),
     /** How client id and secret are encoded for HTTP Basic authentication: as they are, or form-encoded. */
@@ -76,7 +76,8 @@ export function readChat({ values, env, report }: Settings) {
     }
     return undefined;
   }
-  // The webhooks of two networks carry their secret in the query, and Discord's may name a thread there.
+  // The addresses of all but Slack's webhooks may have a query: for two networks it holds the secret, and for Discord
+  // it may name a thread.
   const webhookUrl = readUrl("CHAT_WEBHOOK_URL", raw, report, { query: provider !== "slack" });
   checkWebhook(provider, raw, report);
   return { provider, webhookUrl: secret(webhookUrl) };
@@ -109,7 +110,7 @@ interface Form {
 }
 
 const FORMS: Readonly<Record<ChatProvider, Form>> = {
-  // Webhooks of Slack's workflows are on the same host, but post nothing although they answer `ok`.
+  // Addresses of Slack's workflows are on the same host. They are refused, because they answer `ok` but post nothing.
   slack: { path: /^\/(?!triggers\/|workflows\/)/, query: [], wanted: "https://hooks.slack.com/services/T…/B…/…" },
   discord: {
     path: /\/api(?:\/v\d+)?\/webhooks\/\d+\/[\w-]+$/,

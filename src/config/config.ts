@@ -24,7 +24,9 @@ export function loadConfig(
   given: Settings["env"],
   /** Function that reads the text of the files that `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE` name. */
   readFile: Settings["readFile"],
-  /** Returns the service's paths, against which `OPEN_ROUTES` is checked. Undefined: it is not checked. */
+  /**
+   * Returns the service's paths, against which `OPEN_ROUTES` is checked. If undefined, `OPEN_ROUTES` is not checked.
+   */
   paths?: () => RoutePaths,
 ) {
   const { env, report } = readSecretFiles(given, createReport());
@@ -75,8 +77,8 @@ export function loadConfig(
     /** The API token that commands send when they call the running service. */
     token: values.REACHLOG_TOKEN === undefined ? undefined : secret(values.REACHLOG_TOKEN),
     /**
-     * Maximum wait of a click, in seconds, before it is announced. If the oldest pending click has waited longer, a
-     * chat or messaging channel sends one digest instead of a message for each.
+     * Time in seconds that a click may wait for its message. If the oldest pending click has waited longer, a chat or
+     * messaging channel sends one digest instead of a message for each click.
      */
     digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
     bots: values.BOT_CLICKS,
@@ -88,7 +90,9 @@ export function loadConfig(
      * by hand.
      */
     retentionDays: values.RETENTION_DAYS,
-    /** Age in whole days after which a service archives events. Undefined: only the command `reachlog archive` does. */
+    /**
+     * Age in whole days after which a service archives events. If undefined, only the command `reachlog archive` does.
+     */
     archiveAfterDays: values.ARCHIVE_AFTER_DAYS,
     logLevel: values.LOG_LEVEL,
     /** Returns today's rules of outreach with these values in place of settings. Throws as {@link loadConfig} does. */

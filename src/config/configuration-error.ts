@@ -16,8 +16,8 @@ export function configurationError(faults: readonly Fault[]): ServiceError {
 }
 
 /**
- * Collects faults while all parts of the configuration are read. A part with a fault still returns a value of its type,
- * which is never used: the faults are thrown once all parts are read.
+ * Collects faults while all parts of the configuration are read. A part with a fault still returns a value of its type.
+ * No value is used, because the faults are thrown once all parts are read.
  */
 export type Report = ReturnType<typeof createReport>;
 

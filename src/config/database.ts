@@ -121,14 +121,15 @@ function readPostgres(variable: "DATABASE_URL" | "KEYS_DATABASE_URL", raw: strin
   }
   const { pathname, searchParams, hash } = url;
   if (pathname.length < 2) fault("names no database");
-  // If a password contains a slash, the text after it must not be taken for the name of the database, which messages
-  // show.
+  // Messages show the name of the database. If a password contains a slash, the text after it would be taken for that
+  // name, and be shown.
   if (/[/@]/.test(pathname.slice(1)))
     fault("holds a slash or an @ that is not part of it: in a password they are %2F and %40");
   if (hash !== "" || [...searchParams.keys()].some((name) => !PARAMETERS.includes(name))) {
     fault(`holds a parameter other than ${PARAMETERS.join(" and ")}`);
   }
-  // Modes other than `verify-full` would send the password to any server that answers.
+  // In any other mode than `verify-full`, the password would be sent to whichever server answers. Only a server on this
+  // machine may have such a mode.
   if (!servers.every(({ hostname }) => isLoopback(hostname)) && searchParams.get("sslmode") !== "verify-full") {
     fault("a server on another machine needs sslmode=verify-full");
   }

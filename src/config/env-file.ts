@@ -17,7 +17,9 @@ type Entry = { readonly next: number | undefined } & (
 
 const SETTING = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=(.*)$/s;
 
-/** Matches a comment after a value. A `#` with text right after it does not match: it may be part of the value. */
+/**
+ * Matches a comment after a value. A `#` with text right after it does not match, because it may be part of the value.
+ */
 const COMMENT = /[ \t]#(?:[ \t].*)?$/s;
 
 /** Matches a reference, such as `$NAME`, that other readers of `.env` files replace by the value of another setting. */
@@ -80,7 +82,7 @@ function readValue(
     return readQuoted(quote, body, at, isSet);
   }
   const next = at + 1;
-  // The space before a `#` may be the first character: `NAME= # none` has an empty value and a comment.
+  // A comment may be all that follows the `=`: in `NAME= # none` the value is empty.
   const value = rest.replace(COMMENT, "").trim();
   const isCut = value !== trimmed;
   if (/^#[ \t]|[ \t]#/.test(isCut ? value : rest) || (isCut && (/\s/.test(value) || (value !== "" && isMessage(name)))))
@@ -95,8 +97,8 @@ function readValue(
 }
 
 /**
- * True if the setting holds the message template. A `#` after a space in its unquoted value is refused: if it was read
- * as a comment by mistake, recipients would get a text that is cut off.
+ * True if the setting holds the message template. A `#` after a space in its unquoted value is refused, because
+ * recipients would get a text that is cut off if the `#` began a comment.
  */
 function isMessage(name: string): boolean {
   return name === "MESSAGE_TEMPLATE";

@@ -20,7 +20,8 @@ export interface Settings {
 }
 
 /**
- * Maximum number of characters of a faulty value in an error message: more would make the list of faults hard to read.
+ * Maximum number of characters of a faulty value in an error message. Longer values would make the list of faults hard
+ * to read.
  */
 const SHOWN_CHARS_MAX = 60;
 
@@ -129,7 +130,7 @@ export function commaList(raw: string | undefined): string[] {
     .filter((item) => item !== "");
 }
 
-/** Reports the setting `other` as missing if `name` is set: the operator has forgotten half of a credential. */
+/** Reports the setting `other` as missing if `name` is set, because the operator has forgotten half of a credential. */
 export function requireTogether(name: Variable, other: Variable, env: RawEnvironment, report: Report): void {
   if (readSetting(env, name) !== undefined && readSetting(env, other) === undefined) {
     report.fault(other, `missing, but ${name} is set`, `both ${name} and ${other}, or neither`);
@@ -149,8 +150,8 @@ export function requireAllOrNone(names: readonly Variable[], env: RawEnvironment
 const EDITS_MAX = 2;
 
 /**
- * Minimum length of a name that is compared with settings: two edits turn a shorter one into another word (`HOST`,
- * `POST`, `PORT`).
+ * Minimum length of a name that is compared with settings, because two edits turn a shorter one into another word
+ * (`HOST`, `POST`, `PORT`).
  */
 const NAME_CHARS_MIN = 8;
 
@@ -173,7 +174,7 @@ export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
   }
 }
 
-/** Returns the setting whose name differs from this one by a typo, if any. */
+/** Returns the known name, such as that of a setting, that differs from this one by a typo, if any. */
 export function findClosest(name: string, known: readonly string[]): string | undefined {
   return known.find((one) => {
     if (one.length < NAME_CHARS_MIN || Math.abs(name.length - one.length) > EDITS_MAX) return false;
@@ -182,8 +183,8 @@ export function findClosest(name: string, known: readonly string[]): string | un
 }
 
 /**
- * True if at most {@link EDITS_MAX} edits lie between two names (Levenshtein distance): characters inserted, deleted or
- * replaced. Stops at the first row without a smaller distance: each start compares thousands of names.
+ * True if at most {@link EDITS_MAX} edits lie between two names: characters inserted, deleted or replaced (Levenshtein
+ * distance). Stops once more are certain, because each start compares thousands of names.
  */
 function differsByTypo(a: string, b: string): boolean {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -26,7 +26,8 @@ export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) 
   const path = values.API_TOKENS_FILE;
   const authPolicy: Policy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
   const publicUrl = readPublicUrl(values, report);
-  // The raw setting is read, so that a faulty token is not reported as a missing one too.
+  // Looks at the raw settings, so that if a token is set but faulty, only its fault is reported, and not a missing
+  // token too.
   const hasToken = readSetting(env, "API_TOKENS") !== undefined || readSetting(env, "API_TOKENS_FILE") !== undefined;
   const lines = path === undefined ? undefined : readNamedFile(from, "API_TOKENS_FILE", path, WANTED_TOKENS_FILE);
   const tokens = lines === undefined ? fixed : [...fixed, ...readTokenLines(lines, fixed, report)];
@@ -77,8 +78,8 @@ function checkPolicy(policy: Policy, hasToken: boolean, publicUrl: string, { val
   const reads = hasToken ? "" : ", and read the console, the log and all personal data in it";
   const openness = `every caller that reaches it may start runs and record clicks without a token${reads}`;
   if (!isLoopback(values.HOST)) return report.warn(`AUTH_POLICY=spec on ${values.HOST}: ${openness}.`);
-  // On loopback the default is `spec`, which opens routes to operators on this machine. Behind a proxy it would open
-  // them to all callers.
+  // On loopback, the default policy `spec` admits callers on this machine without a token. Behind a proxy, all callers
+  // seem to be on this machine.
   const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(parseHttpUrl(publicUrl)?.hostname ?? "");
   if (!isPublic && values.TRUSTED_PROXIES === undefined) return;
   report.warn(
@@ -87,7 +88,7 @@ function checkPolicy(policy: Policy, hasToken: boolean, publicUrl: string, { val
 }
 
 function readAllowedHosts(raw: string | undefined, report: Report): readonly string[] {
-  // A pod is told its own IPv6 address without the brackets of a Host header.
+  // Kubernetes tells a pod its IPv6 address without the brackets that a Host header has, so they are added here.
   const bracketed = (host: string) => (isIPv6(host) ? parseHttpUrl(`http://[${host}]`)?.hostname : undefined);
   const hosts = commaList(raw).map((host) => bracketed(host) ?? host.toLowerCase());
   for (const host of hosts.filter((entry) => !HOST_ENTRY.test(entry))) {

@@ -61,8 +61,8 @@ function describe(fault: unknown): string {
 }
 
 /**
- * True if the file or link exists, even if the link is broken. Otherwise its settings would be missing without an
- * error.
+ * True if the file or link exists. A broken link counts too: reading it then fails with an error, instead of leaving
+ * out its settings silently.
  */
 function isThere(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false }) !== undefined;

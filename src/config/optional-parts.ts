@@ -32,8 +32,8 @@ function part(name: string, configured: object | undefined, ...lines: string[]) 
 /** Lists the names of the optional parts that are configured, and of those that are not. */
 export function listPartNames(config: Config): Readonly<Record<"configured" | "missing", readonly string[]>> {
   const { template, webhook, "ads-openai": openAi, "ads-snap": snap, ...others } = listParts(config);
-  // Without X a message template is of no use. A missing webhook or second ads network is nothing that the operator
-  // forgot.
+  // The message template is of use only with X. A webhook or a second ads network is listed only if it is configured,
+  // because few operators need one.
   const wanted = [others.x, ...(config.x === undefined ? [] : [template]), others.ads, others.chat, others.messaging];
   const parts = [...wanted, ...[openAi, snap, webhook].filter(({ isConfigured }) => isConfigured)];
   const names = (isConfigured: boolean) =>

@@ -25,7 +25,7 @@ import {
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 
-/** Maximum number of webhooks of a service: each has a lease to renew, and reads the log separately. */
+/** Maximum number of webhooks of a service, because each has a lease to renew, and reads the log separately. */
 export const WEBHOOKS_MAX = 10;
 
 /** Minimum size of a webhook's secret, in bytes, as Standard Webhooks requires. */
@@ -96,8 +96,8 @@ function readWebhook(name: WebhookChannel, values: Environment, env: RawEnvironm
      */
     filter,
     /**
-     * True if the webhook receives the events of a stream in order: each waits until the earlier ones are delivered or
-     * given up.
+     * True if the webhook receives the events of a stream in order. Then each event waits until the earlier ones are
+     * delivered or became dead letters.
      */
     isInOrder: order === "stream",
     /** Additional headers by name, besides those of Standard Webhooks. */
@@ -116,8 +116,8 @@ function checkFilter(filter: string | undefined, report: Report): string | undef
 }
 
 /**
- * Names of headers that an operator may not set for a webhook: the service sets those of the signature, the content and
- * the connection.
+ * Names of headers that an operator may not set for a webhook, because the service sets them itself: those of the
+ * signature, the content and the connection.
  */
 const RESERVED_HEADERS =
   /^(?:webhook-.*|host|user-agent|content-.*|transfer-encoding|connection|keep-alive|proxy-.*|te|trailer|upgrade|expect)$/;

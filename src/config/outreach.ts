@@ -23,8 +23,8 @@ const READS = { search: "X_SEARCH_QUERY", list_members: "X_LIST_ID" } as const;
 const WITHOUT_CONSENT: readonly RecipientSource[] = ["followers", "search", "list_members"];
 
 /**
- * Minimum number of seconds between an uncertain send and the lookup that settles it, below which the operator is
- * warned. Networks were seen to show a message 300 ms late, and an earlier lookup misses it.
+ * Number of seconds between an uncertain send and the lookup that settles it, below which the operator is warned.
+ * Networks were seen to show a message 300 ms late, and an earlier lookup would miss it.
  */
 const SETTLE_SECONDS_SAFE = 10;
 
@@ -36,7 +36,7 @@ export function readLinks(from: Settings, publicUrl: string) {
   const { values, env, report } = from;
   const redirects = values.REDIRECTS === "on" ? values.REDIRECT_DURABILITY : undefined;
   const isPersonal = values.PERSONAL_LINKS === "on";
-  // Only this service can redirect personal links: another shortener does not know their codes.
+  // Only this service can redirect personal links, because another shortener does not know their codes.
   if (isPersonal && redirects === undefined)
     report.fault("PERSONAL_LINKS", "is on, but REDIRECTS is off", "REDIRECTS=on");
   for (const name of ["CLICK_PARAM", "PASS_QUERY"] as const) {
@@ -49,13 +49,13 @@ export function readLinks(from: Settings, publicUrl: string) {
      */
     base: readLinkBase(from, publicUrl),
     /**
-     * When a click is stored durably: `before` or `after` its redirect is answered. Undefined if another shortener
+     * Says if a click is stored durably `before` or `after` its redirect is answered. Undefined if another shortener
      * answers short links.
      */
     redirects,
     /** True if recipients who granted tracking get personal links. */
     isPersonal,
-    /** Query parameter that a redirect adds to the target, with the click's id. Undefined: it adds none. */
+    /** Query parameter that a redirect adds to the target, with the click's id. If undefined, it adds none. */
     clickParam: values.CLICK_PARAM,
     /**
      * Names of query parameters that a redirect passes on to the target. One that ends with `*` stands for all names
@@ -196,7 +196,7 @@ function readTemplate(
   }
 }
 
-/** Derives the name of a template without a configured name from its file, without the ending. */
+/** Returns the name of a template that has no configured name: the name of its file, without the ending. */
 function nameFile(path: string): string | undefined {
   const name = cleanValue(basename(path, extname(path)));
   return name === undefined ? undefined : shortened(name, TEMPLATE_NAME_CHARS_MAX - 1);
@@ -217,7 +217,7 @@ function readTrackingStopWords({ TRACKING_STOP_WORDS: raw, STOP_WORDS }: Environ
   const words = splitWords(raw);
   const both = words.find((word) => splitWords(STOP_WORDS).includes(word));
   if (both === undefined) return words;
-  // A reply with this word would count as a wish against tracking, and the opt-out would be missed.
+  // A reply with a word of both lists would count only as a wish against tracking, and the opt-out would be missed.
   report.fault(
     "TRACKING_STOP_WORDS",
     `${quoteValue(both)} is in STOP_WORDS too`,

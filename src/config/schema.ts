@@ -6,7 +6,10 @@ interface Wording {
   readonly description: string;
   /** True if an error message may repeat a faulty value, because the value is harmless. */
   readonly shown?: boolean;
-  /** True if the setting may also be given in a file: child processes and crash reports can see the environment. */
+  /**
+   * True if the setting is a secret. A file may hold it instead, because child processes and crash reports can see the
+   * environment.
+   */
   readonly secret?: boolean;
 }
 
@@ -222,8 +225,8 @@ export const variables: ReadonlyMap<string, TSchema & Partial<Wording>> = new Ma
 );
 
 /**
- * Maps a setting that names a file to the secret that the file holds. API_TOKENS_FILE is not one of them: its file has
- * another form.
+ * Maps a setting that names a file to the secret that the file holds. API_TOKENS_FILE is not in the map, because its
+ * file has another form.
  */
 export const secretFiles: ReadonlyMap<string, string> = new Map(
   [...variables]

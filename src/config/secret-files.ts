@@ -19,7 +19,7 @@ const MOUNTED = /^\/run\//;
 
 /**
  * Reads each secret `NAME` from the file that `NAME_FILE` names, for example a systemd credential. Faults repeat
- * neither path nor content: an operator may have put the secret where the path belongs.
+ * neither path nor content, because an operator may have put the secret where the path belongs.
  */
 export function readSecretFiles(env: RawEnvironment, report: Report) {
   const read: Record<string, string> = {};
@@ -78,7 +78,7 @@ function readSecret(path: string): Found {
   }
 }
 
-/** The whole content of a file or pipe; undefined if it is too large. */
+/** Reads a file or pipe to its end; undefined if it is too large. */
 function readStart(descriptor: number): Uint8Array | undefined {
   const bytes = Buffer.alloc(BYTES_MAX + 1);
   let length = 0;

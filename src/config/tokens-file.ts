@@ -61,7 +61,7 @@ function matchesToken(line: string, sha256: string): boolean {
   return readTokenLines(entry, [], createReport()).some((token) => token.sha256 === sha256);
 }
 
-/** File mode of the tokens file, which may hold tokens in plain text: only its owner reads it. */
+/** File mode of the tokens file. Only its owner may read it, because it may hold tokens in plain text. */
 const OWNER_ONLY = 0o600;
 const OWNER_ENTERS = 0o700;
 
@@ -92,8 +92,8 @@ function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
   const lines = readFileSync(place, "utf8").split("\n").filter(keeps);
   const { mode, uid, gid } = statSync(place);
   writeFileSync(draft, lines.join("\n"), { mode: mode & 0o777, flag: "wx" });
-  // If root runs this command, the service's user must stay the file's owner. It could not read root's file, and would
-  // keep the former tokens.
+  // If root runs this command, the file must still belong to the service's user. Otherwise the service could not read
+  // it, and would keep its former tokens.
   if (process.getuid?.() === 0) chownSync(draft, uid, gid);
   renameSync(draft, place);
 }

@@ -11,8 +11,8 @@ export function readUrl(
   raw: string,
   report: Report,
   /**
-   * Options of the check. `query`: true if the URL may have a query, as some webhooks' URLs do; it is then returned
-   * unchanged.
+   * Options of the check. `query`: true if the URL may have a query, as some webhooks' URLs do. Such a URL keeps a
+   * slash at its end.
    */
   takes = { query: false },
 ): string {
@@ -29,7 +29,7 @@ export function readUrl(
   if (url.protocol === "http:" && !isLoopback(url.hostname) && !report.plainHttpHosts.has(url.hostname)) {
     report.fault(variable, "plain http to another machine would expose the credentials", wanted);
   }
-  // Callers append paths that begin with a slash.
+  // Slashes at the end are removed, because callers append paths that begin with one.
   return takes.query ? url.href : url.href.replace(/\/+$/, "");
 }
 

@@ -15,7 +15,7 @@ const SETTINGS = [
   "SEND_WINDOW_CLOSED",
 ] as const;
 
-/** Rules for recognising bots, which a what-if question may use although no setting has them. */
+/** Rules of a what-if question for recognising bots. No setting has these names. */
 const BOT_RULES = ["BOT_RULE", "BOT_USER_AGENTS"] as const;
 
 export const WHAT_IF_RULES = [...SETTINGS, ...BOT_RULES] as const;
@@ -28,8 +28,8 @@ export interface OtherRules {
   /** Today's outreach settings, with the values from the question in place of some. */
   readonly outreach: OutreachConfig;
   /**
-   * How the what-if question recognises bots: user agents on the service's lists if `lists` is true, and those with one
-   * of the lower-case `words`. Undefined: the recorded judgement on each click counts.
+   * How the what-if question recognises bots: by the service's lists of user agents if `lists` is true, and by each of
+   * the lower-case `words` in a user agent. Undefined: each click keeps the judgement that was recorded with it.
    */
   readonly bots: { readonly lists: boolean; readonly words: readonly string[] } | undefined;
 }

@@ -66,7 +66,10 @@ export function ConsoleDocument(props: ConsoleDocumentProps): VNode {
 
 interface HtmlProps {
   readonly title: string;
-  /** The page's view. Undefined on a page without one, which needs no script. */
+  /**
+   * The page's input (moment, states and request). Undefined for a page that shows nothing of the log; it needs no
+   * script.
+   */
   readonly view?: View;
   readonly children: ComponentChildren;
 }
@@ -95,8 +98,8 @@ function Html({ title, view, children }: HtmlProps): VNode {
 }
 
 /**
- * The drawings of the icons, which all icons of a page refer to. An element around them hides them, because browsers
- * ignore `hidden` on an `svg`, which then adds 150 px to the page.
+ * The drawings of the icons, which all icons of a page refer to. An element around the `svg` hides them: browsers
+ * ignore `hidden` on an `svg`, which would add 150 px to the page.
  */
 function IconSymbols(): VNode {
   return (
@@ -175,7 +178,10 @@ function Frame({
   );
 }
 
-/** Returns, as a page, the confirmation that the page's address names. Undefined if the page has no such form. */
+/**
+ * Returns the confirmation that `confirm` in the page's address names, as a page by itself, for browsers without
+ * script. Undefined if the page has no such confirmation.
+ */
 function findConfirmation({ view, children }: ConsoleDocumentProps) {
   const id = view?.query.get("confirm") ?? "";
   if (id === "") return undefined;
@@ -347,7 +353,7 @@ export function Head({ title, above, says, children }: HeadProps): VNode {
   );
 }
 
-/** A fault of what the page was asked for. Renders nothing without one. */
+/** Shows what is wrong with the page's address or the sent form. Renders nothing if nothing is wrong. */
 export function FaultNotice({ children }: { readonly children: ComponentChildren }): VNode | null {
   if (children === undefined) return null;
   return (

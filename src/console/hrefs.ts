@@ -39,7 +39,10 @@ export function runHref(runId: string): `/${string}` {
   return `/runs/${encodeURIComponent(runId)}`;
 }
 
-/** Parameters that links do not take over: the moment is added by the page, and a confirmation is shown only once. */
+/**
+ * Parameters of the present page that a link does not keep, because the page adds the moment to all links, and shows a
+ * confirmation only once.
+ */
 const ADDED = ["as_of", "confirm"];
 
 export function dryRunHref(runId: string): `/${string}` {
@@ -47,8 +50,8 @@ export function dryRunHref(runId: string): `/${string}` {
 }
 
 /**
- * Returns the address of `path` with the present page's parameters and these changes, without empty ones and without
- * the moment, which the page adds. An empty `path` is that of the present page.
+ * Returns the address of `path` with the present page's parameters, changed by `changes`. Leaves out empty ones, and
+ * the moment, which the page adds to all links. An empty `path` means the present page.
  */
 export function addressWith(
   path: string,

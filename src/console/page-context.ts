@@ -24,8 +24,8 @@ export interface PageReader extends MomentReader, TokenReader {
   };
   readonly configured: readonly ChannelName[];
   /**
-   * Maximum number of events read for one figure of a page, which takes some milliseconds: a browser may fetch the page
-   * again each second.
+   * Maximum number of events read for one number on a page, which takes some milliseconds. More would be too slow,
+   * because a browser may fetch the page again each second.
    */
   readonly eventsMax: number;
 }
@@ -63,7 +63,10 @@ export interface View<Reads extends StateName = never> extends PageMoment<Reads>
   readonly settings: ConsoleSettings;
 }
 
-/** Context of all parts of a page: its view. Undefined on a page without one, such as the sign-in. */
+/**
+ * Gives each part of a page the page's view (moment, states and request). Undefined on a page without one, such as the
+ * sign-in.
+ */
 export const ShownView = createContext<View | undefined>(undefined);
 
 /** Returns the view of the page that the calling component is a part of. */
@@ -187,18 +190,21 @@ export interface NextStep {
 
 export interface DisclosingPage {
   readonly page: VNode;
-  /** Details, such as the recipient, that the event gets which records who read personal data on this page. */
+  /**
+   * Details of the personal data on this page, such as the recipient. The event that records who read the page contains
+   * them.
+   */
   readonly disclosed?: Disclosure;
   /** True if the page says that the log does not know the requested name, and where to look instead. */
   readonly isMissing?: boolean;
 }
 
-/** Redirect from a search or name to the page that it means. */
+/** Redirect of a search, or of a name in an address, to the page that it means. */
 export interface OtherPage {
   readonly location: `/${string}`;
   /**
-   * Details for the event that records who read personal data: the redirect alone tells the reader that the recipient
-   * exists.
+   * Details for the event that records who read personal data. The redirect alone already tells the reader that the
+   * recipient exists.
    */
   readonly disclosed: Disclosure;
 }

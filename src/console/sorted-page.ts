@@ -1,4 +1,5 @@
-// Reads from a page's address how to sort a list and where it begins; src/platform/sorted-page.ts sorts the rows.
+// This file reads from a page's address how to sort a list and where it begins; src/platform/sorted-page.ts sorts the
+// rows.
 import type { ListPage, Order, Sort, SortPlace } from "../platform/sorted-page.ts";
 import { addressWith } from "./hrefs.ts";
 import { readChoice, type View } from "./page-context.ts";

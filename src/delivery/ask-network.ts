@@ -147,7 +147,8 @@ function keepSendable(channel: Channel, pending: readonly PendingDispatch[], fou
       item.unrecorded = { type: "DispatchSkipped", request: { attempt: item.attempts + 1, reason: "expired" } };
       continue;
     }
-    // The window has screened events, but not the event that a retry repeats, which is known only here.
+    // Events were screened by the filter when the window read them. The event that a retry repeats was loaded only now,
+    // so it is screened here.
     const isRetried = dispatch.kind === "event" && dispatch.event !== item.event;
     const screened = isRetried ? screen(channel, dispatch.event, item) : undefined;
     if (screened !== undefined) {
@@ -251,8 +252,8 @@ function keepClicks(dispatches: readonly Dispatch[]): readonly Click[] {
 }
 
 /**
- * Maximum number of dispatches that a log line names. A batch may have a thousand, and positions nearby lead to the
- * others.
+ * Maximum number of dispatches that a log line names. A batch may have a thousand; the others have positions near the
+ * named ones.
  */
 const NAMED_MAX = 10;
 

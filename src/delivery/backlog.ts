@@ -187,7 +187,7 @@ async function readGroup(
     to: isoTime(letters.at(-1)!.at),
     /** Position of the last event that ended a dispatch of the group. */
     until: letters.at(-1)!.position,
-    /** Words of the network, or of the fault, about the newest dispatch of the group. */
+    /** Error message of the network, or of the fault, for the newest dispatch of the group. */
     detail: request?.detail ?? "",
     attempts: request?.attempt ?? 0,
     dispatches,
@@ -201,7 +201,7 @@ async function readGroup(
 /** Dead letters that an operator has chosen, as the address of the page that asks for confirmation names them. */
 interface ChosenLetters {
   readonly texts: FilterTexts;
-  /** Positions of the chosen events. Undefined: all that match. */
+  /** Positions of the chosen events. Undefined if all dead letters that match the filter are chosen. */
   readonly sources: readonly number[] | undefined;
   readonly timezone: string;
   readonly recognisesMs: RetryOptions["recognisesMs"];

@@ -51,7 +51,10 @@ export const channelInput = (description: string) =>
     }),
   );
 
-/** Input schema for the filter of a decision on dead letters; it has another status than that of a list. */
+/**
+ * Input schema for the filter that selects the dead letters of a decision. It has no status, because the operation
+ * decides that.
+ */
 export const decisionFilterInput = {
   channel: Type.Optional(channelInput(WORDS.channel)),
   error: Type.Optional(Type.String({ title: "class", pattern: ERROR, description: WORDS.error, examples: ["5xx"] })),

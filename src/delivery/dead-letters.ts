@@ -120,12 +120,11 @@ export async function decideLetter(
 }
 
 export interface LetterSelection {
-  /** Ids of events: selects the dead letters of their dispatches. Undefined selects all that match the filter. */
+  /** Ids of the events whose dead letters are selected. Undefined if all that match the filter are selected. */
   readonly ids: readonly string[] | undefined;
   readonly filter: DispatchFilter;
   /**
-   * Position up to which dead letters are selected by when they ended: an operator decides only on letters they have
-   * seen.
+   * Last position of the selection: dead letters that ended later are left out, because the operator has not seen them.
    */
   readonly until?: number;
 }

@@ -70,7 +70,7 @@ const selectionInput = {
 };
 
 interface Selection extends Static<TObject<typeof selectionInput>> {
-  /** Status of the selected dead letters, which only a retry has. */
+  /** Status of the selected dead letters. Only the input of a retry has this member. */
   readonly status?: "in_doubt";
 }
 
@@ -176,8 +176,8 @@ function decision(verb: string, done: string, toStatus: (input: Selection) => Le
     holdTo<Input extends Selection>({ done: expected, until_position }: DecidedJson, input: Input): Input {
       return { ...input, expected, until_position };
     },
-    // False if the only skipped dead letters were decided by another caller meanwhile, and the decision was about all
-    // dead letters: it is then complete.
+    // The decision counts as complete if it was about all dead letters, and other callers have decided each skipped one
+    // meanwhile.
     isPartial: ({ left }: DecidedJson, { all }: Selection): boolean =>
       left.some(({ why: reason }) => reason !== "decided_meanwhile" || all !== true),
     text(answer: DecidedJson, input: Selection): string {

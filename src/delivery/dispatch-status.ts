@@ -16,8 +16,8 @@ export interface DispatchHistory {
 }
 
 /**
- * Finds the dispatch that an event requests or is about; undefined if there is no such event. If the event records
- * several requests that completed together, returns at most `limit` of them. `wanted`: default all channels.
+ * Finds the dispatch that an event requests or is about; undefined if there is no such event. An outcome event of
+ * several dispatches gives at most `limit` of them. `wanted`: the channels; undefined for all.
  */
 export async function findDispatchHistories(
   reading: Reading,

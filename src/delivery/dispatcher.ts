@@ -85,8 +85,8 @@ function startDispatcher(context: DispatcherContext) {
   };
 
   /**
-   * Sets the timer for the dispatch that is due next, if there is room for it. A completed request triggers a turn
-   * anyway.
+   * Sets the timer for the next due dispatch. If no further request may be in flight, no timer is needed, because the
+   * end of a request starts a turn.
    */
   const wakeLater = (): void => {
     cancelWake();
@@ -116,7 +116,8 @@ function startDispatcher(context: DispatcherContext) {
 
   const unlisten = projector.listen((event) => {
     const lane = laneOfRequest(event);
-    // If a webhook carries this event, reading the channel's lanes (queues) again finds the event too.
+    // After the lanes (queues of the channel) are reopened, they read the log again, so they also find this event if a
+    // webhook carries it.
     if (outdatesLanes(event)) {
       context.outboxReader.forget();
       for (const outdated of lanes) outdated.reopen();
@@ -161,8 +162,8 @@ function openLanes({
   return lanesOf(channel.name).map((name) => {
     const state = (): LaneState => findChannel(projector.state("deliveries"), channel.name).lanes[name];
     const read = (from: number): Promise<Chunk> => {
-      // The lane of a webhook's events is read only up to the folded position, because the webhook may subscribe to
-      // other types after it.
+      // A webhook may subscribe to other event types later. Events after the folded position are not read yet, because
+      // it is not known if the webhook wants them.
       const bound = name === "events" ? { to: projector.position } : {};
       return outboxReader.read({ types: requestingTypes(name, state()), from, ...bound });
     };
@@ -195,8 +196,8 @@ function createLaneOfRequest({
 }
 
 /**
- * True if the event makes the channel's lanes (queues) outdated, so that they are read again: it erases data, or a
- * rebuild corrected their state.
+ * True if the lanes (queues of the channel) must be read again after this event, because it erases personal data or
+ * reports a rebuild of the deliveries projection.
  */
 function outdatesLanes(event: Recorded): boolean {
   if (event.type === "ProjectionRebuilt") return event.data.projection === "deliveries";

@@ -3,8 +3,8 @@ import { STREAMS, type StateContext } from "../log/event-log.ts";
 import { errorFields } from "../platform/logger.ts";
 
 /**
- * Number of free texts that WhatsApp delivers for a number in a month, since 2026-10-01. Further texts are lost without
- * a payment method, although their sending succeeds. Other vendors' documents say so; Meta's were not at hand.
+ * Number of free texts that WhatsApp delivers for a sending number in a month, since 2026-10-01. Without a payment
+ * method it then accepts further texts but does not deliver them. Source: documents of other vendors, not of Meta.
  */
 const FREE_TEXTS = 1_000;
 

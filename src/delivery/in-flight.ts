@@ -119,8 +119,8 @@ export function createInFlight(context: ChannelContext, parts: InFlightParts) {
 }
 
 /**
- * Creates the function that appends which dispatches are about to be sent. Claims made during one append share the
- * next. Claims nothing if no other instance can take over, or if the network recognises each repeat.
+ * Creates the function that records in the log which dispatches are about to be sent. Claims made during an append wait
+ * for the next one. Does nothing if no other instance can take over, or if the network recognises each repeat.
  */
 function createClaims({ channel, lease, eventLog, isShared }: ChannelContext) {
   let gathering: { readonly positions: Map<Lane, number[]>; readonly done: Promise<void> } | undefined;
@@ -163,8 +163,8 @@ function createClaims({ channel, lease, eventLog, isShared }: ChannelContext) {
 }
 
 /**
- * Creates the part of a dispatcher that learns from the network's answers. The circuit breaker's state is in the log,
- * so that the next holder of the channel knows it; its events share the append of the outcome that changed it.
+ * Creates the part of a dispatcher that learns from the network's answers. Changes of the circuit breaker are events,
+ * so that the next holder of the channel knows them. They are appended with the outcome that caused them.
  */
 export function createLearning(context: ChannelContext, { rateLimiter, suspension }: Lessons) {
   const { projector, clock } = context;

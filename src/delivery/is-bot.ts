@@ -39,7 +39,10 @@ const MISSED = new RegExp(
   "i",
 );
 
-/** Matches the phone's name in a user agent, as its maker chose it: it may be "M bot 54", "Spider 8" or "Discovery". */
+/**
+ * Matches the phone's model name in a user agent. The maker chose it, so it may contain words that look like a bot's:
+ * "M bot 54", "Spider 8", "Discovery".
+ */
 const DEVICE_NAME = /(\bandroid(?: [\d.]+)?; ?(?:[a-z]{2}(?:[-_][a-z]{2})?; ?)?)[^;)]+/gi;
 
 /** Words that both lists of bots take for a machine's, although browsers, television sets and older phones use them. */

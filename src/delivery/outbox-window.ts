@@ -10,8 +10,8 @@ import type { AttemptOutcome } from "./attempt-outcome.ts";
 const CHUNK_EVENTS = 500;
 
 /**
- * Maximum number of chunks kept for the lanes (queues of channels) that need the same event types. Channels of about
- * the same pace are no further apart.
+ * Maximum number of chunks kept for the lanes (queues of channels) that need the same event types. It is enough for
+ * channels that progress about equally fast.
  */
 const KEPT_CHUNKS = 4;
 
@@ -63,13 +63,13 @@ export function createOutboxReader(store: LogStore) {
     },
     async read(query: ChunkQuery): Promise<Chunk> {
       const { types, from, to } = query;
-      // A chunk read without a bound for another lane may hold events beyond this lane's bound.
+      // Chunks read without `to` are kept apart, because they may hold events after another lane's `to`.
       const key = `${to === undefined ? "all" : "up to an end"} ${types.join()}`;
       const known = kept.get(key)?.find((chunk) => holds(chunk, from));
       if (known === undefined) return readOn(key, query);
       const { events, next } = await known.reading;
-      // The chunk was read for another lane: it may begin before the position from which this lane reads, and the log
-      // may have grown since.
+      // The chunk was read for another lane, so it may begin with events before `from`. It is not marked as the last
+      // one, because the log may have grown since it was read.
       const beyond = from === known.from ? events : events.filter(({ position }) => position >= from);
       return { events: beyond, next: Math.max(from, next), isLast: false };
     },
@@ -133,8 +133,8 @@ interface OutboxWindowDeps {
    */
   readonly read: (from: number) => Promise<Chunk>;
   /**
-   * True if an event must wait while an earlier one of its stream is pending. It keeps its place in the window: reading
-   * past it would leave too much settled out of order.
+   * True if an event must wait while an earlier event of its stream is pending. Waiting events fill the window on
+   * purpose: without that bound, too many later dispatches would be settled before them.
    */
   readonly isInOrder: boolean;
   /**
@@ -160,7 +160,10 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
   return {
     name,
     state,
-    /** Returns what {@link uncertainSince} does, with the attempts before an operator's retry. */
+    /**
+     * Returns the earliest time at which the dispatch may have arrived, as {@link uncertainSince} does. For an
+     * operator's retry, it also counts the attempts before the retry.
+     */
     uncertainSince({ event }: PendingDispatch): number | undefined {
       const before =
         name === "direct" && event.type === "DispatchRetryRequested" ? event.data.doubtful_since : undefined;

@@ -108,7 +108,7 @@ export async function readEventPage(moment: PageMoment<"contacts">, at: string, 
   };
 }
 
-/** A line of the news, with the first of the events that it stands for. */
+/** A line of the news, with the first of the events that it sums up. */
 interface ReadLine extends NewsLine {
   readonly events: readonly Recorded[];
 }
@@ -137,7 +137,7 @@ interface NewsQuery {
 /** Number of days whose lines are read: the chosen day and the day before. */
 const OPEN_DAYS = 2;
 
-/** Number of further days, before those with lines, of which only the sums are read. */
+/** Number of days, older than those with lines, of which only the sums are read. */
 const SUMMED_DAYS = 12;
 
 /** Maximum number of events read for one line of the news. */
@@ -184,7 +184,8 @@ export async function readNews(moment: NewsMoment, { timezone, day, since, limit
   for (const one of shown.slice(0, OPEN_DAYS)) {
     const all = toNews(states, one).filter(({ to }) => to >= sinceMs);
     const lines = all.slice(0, left);
-    // A day whose lines are all beyond the limit is left out: with its sums but no line, it would seem empty.
+    // If no line of a day is within the limit, the day is left out: shown with its sums but without lines, it would
+    // seem empty.
     if (lines.length < all.length && lines.length === 0) break;
     left -= lines.length;
     open.push({ ...one, lines: await readLines(moment, lines) });
@@ -209,8 +210,8 @@ function nextDay(ms: number, timezone: string): number {
 }
 
 /**
- * Returns states that hold the news of the day at `until`. The current ones hold only the last days; for an earlier
- * day, states are folded up to the end of the day after it, by which its runs have ended.
+ * Returns states that hold the news of the day at `until`. The page's own states hold only its last days. For an
+ * earlier day, folds states up to the end of the next day, because the day's runs have ended by then.
  */
 async function statesFor(
   moment: NewsMoment,

@@ -16,8 +16,9 @@ const CAUSES_SHOWN = 20;
 const EVENTS_READ = 200;
 
 /**
- * Finds the causes of an event. For the outcome of a dispatch, or a decision about it: the click or request. For an
- * event about a recipient in a run: the run's start, and the recipient's consent or the attempt to send.
+ * Finds the causes of an event. An outcome of a dispatch, or a decision about it, was caused by the click or request.
+ * An event about a recipient in a run was caused by the run's start, and by the recipient's consent or the attempt to
+ * send.
  */
 export async function findCauses(moment: PageMoment<"contacts">, event: Recorded): Promise<readonly Recorded[]> {
   const reading = toReading(moment);
@@ -69,8 +70,8 @@ export function findGrounds(basis: Basis, events: readonly Recorded[]): Recorded
 }
 
 /**
- * Returns the basis for messages to a contact. A contact who wrote to us first keeps that basis, whatever an import
- * says.
+ * Returns the basis for messages to a contact. A contact who wrote to us first keeps that basis, even if an import
+ * names another one.
  */
 export function effectiveBasis({ inbound, basis }: Pick<Contact, "inbound" | "basis">): Basis {
   return inbound ? "dm_first" : basis;

@@ -7,7 +7,7 @@ import { QUARTER_MS, QUARTERS_MAX, type Quarters } from "../../projections/quart
 import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
 import { noMessages } from "../../projections/stats.ts";
 import type { PageMoment } from "../projector/read-as-of.ts";
-import { sumRecentMessages } from "./read-results.ts";
+import { sumRecentMessages } from "./read-message-results.ts";
 
 /** Counts the messages by outcome: all of them, and those of the last 30 days with their rates. */
 export async function readTotals(moment: PageMoment<"results" | "run" | "stats">) {
@@ -29,7 +29,7 @@ export interface ChangedFigure {
 export function readChangedFigures(moment: PageMoment<"deliveries" | "stats" | "suspected">): readonly ChangedFigure[] {
   const { state, stateNow, position } = moment;
   const contacts = stateNow("contacts");
-  // The recipients of that moment are counted in today's list, because restoring the list of that moment takes long.
+  // Recipients of that moment are counted in the present list, because folding the list as of that moment takes long.
   const then = readFigures(state, countPeopleAt(contacts, position));
   const now = readFigures(stateNow, contacts.people.size);
   return then.map(([label, before], at) => ({ label, before, after: now[at]?.[1] ?? 0 }));
@@ -64,8 +64,8 @@ interface CountedPeriod<Kind extends string> {
   readonly label: string;
   readonly counts: Readonly<Record<Kind, number>>;
   /**
-   * Counts of the period at the same place in the time before the chart's time, which is as long. Undefined if the
-   * chart does not compare.
+   * Counts of the corresponding period in the time before the chart, which has the same length. Undefined if the chart
+   * does not compare.
    */
   readonly before?: Readonly<Record<Kind, number>>;
 }
@@ -103,7 +103,8 @@ function countPeriods<Counts extends Record<keyof Counts, number>, Kind extends 
   const earlier = { ...query, count: shown.length, until: (shown[0]?.start ?? 0) - 1 };
   const before = periodsOf(quarters, earlier, none);
   const [oldest = 0] = quarters.keys();
-  // Compares only if all earlier periods are still kept: a part of them would mislead.
+  // Shows earlier counts only if the projection still keeps all of the earlier periods. If it had dropped a part, the
+  // counts would be too low.
   const isKept = quarters.size < QUARTERS_MAX || oldest <= (before[0]?.start ?? 0);
   return shown.map(({ start, counts }, at) => ({
     label: labelOf(start, query),
@@ -113,8 +114,8 @@ function countPeriods<Counts extends Record<keyof Counts, number>, Kind extends 
 }
 
 /**
- * Finds the hour of the clock with the most clicks by people in a chart, the latest of several; `others` counts the
- * other ones with as many. Times are in ms since 1970. Undefined without clicks by people.
+ * Finds the hour of the chart with the most clicks by people, in ms since 1970; undefined if no person clicked. If
+ * several hours have as many, returns the latest one, and `others` is the number of the rest.
  */
 export function findBestHour(quarters: ClickQuarters, choice: PeriodsChoice) {
   const start = startOfPeriods(choice);
@@ -170,7 +171,7 @@ export function* countQuarters(stateNow: PageMoment["stateNow"]): Generator<Quar
     yield { start, count: clicks + bots, failed: 0 };
 }
 
-/** Number of bars of a histogram: as many as a phone can tell apart. */
+/** Number of bars of a histogram: more would be too narrow to see on a phone. */
 const HISTOGRAM_BARS = 100;
 
 export type HistogramBars = ReturnType<typeof countBars>;
@@ -204,7 +205,8 @@ export interface ChartRange {
 }
 
 /**
- * Maximum number of days in a chart. More would make a page heavy, and of weeks with much traffic fewer days are kept.
+ * Maximum number of days in a chart. A longer chart would make a page heavy, and if there is much traffic, the
+ * projection keeps the counts of fewer days.
  */
 const DAYS_MAX = 90;
 
@@ -257,7 +259,7 @@ export function listRanges({ now, timezone, from, to, range }: ChartRange) {
   const isYesterday = from === yesterday && to === yesterday;
   const ofYesterday = { range: undefined, from: yesterday, to: yesterday };
   const [fitted, lastDay, ...longer] = named;
-  // Yesterday follows the last 24 hours, where a phone shows it whole.
+  // "Yesterday" stands right after "24 h", because a narrow phone screen cuts off the last ranges of the row.
   return [fitted!, lastDay!, { fields: ofYesterday, words: "Yesterday", isCurrent: isYesterday }, ...longer];
 }
 

@@ -74,8 +74,8 @@ export async function sourcesOfEvent({ store }: Reading, findChannels: FindChann
 }
 
 /**
- * Returns the channels to which this event itself is dispatched. A decision to retry requests, on its own channel, the
- * dispatch of an earlier event instead.
+ * Returns the channels to which this event itself is dispatched. This leaves out the channel on which a decision
+ * retries an earlier event: there, the earlier event is dispatched.
  */
 export function findOwnChannels(findChannels: FindChannels, event: Recorded): readonly ChannelName[] {
   const channels = findChannels(event);
@@ -83,8 +83,8 @@ export function findOwnChannels(findChannels: FindChannels, event: Recorded): re
 }
 
 /**
- * Returns the source position of the dispatch that this event requests on the channel: for a retry there, that of the
- * retried event, else the event's own.
+ * Returns the position of the event that is dispatched to the channel because of this event: the earlier event if this
+ * one is a decision to retry it there, else this event itself.
  */
 function positionOfSource(event: Recorded, channel: ChannelName): number {
   return isDecision(event) && event.data.channel === channel ? event.data.source : event.position;
@@ -152,14 +152,14 @@ export interface ChannelOutcome {
 }
 
 /**
- * Maximum number of outcomes read in a channel's stream after a request. Dispatches that were requested earlier come
- * first.
+ * Maximum number of outcomes read in a channel's stream to find that of one dispatch. The stream first holds the
+ * outcomes of dispatches that were requested earlier.
  */
 const OUTCOMES_READ_MAX = 1_000;
 
 /**
- * Maximum number of decisions read after the request for a dispatch, most of them about other dispatches: one digest
- * that the network lost may add a thousand.
+ * Maximum number of decisions read to find those about one dispatch. Most are about other dispatches: the loss of a
+ * single digest may add a thousand.
  */
 const DECISIONS_READ_MAX = 100_000;
 

@@ -60,14 +60,14 @@ export async function requireEvent(store: LogStore, name: string): Promise<Recor
 }
 
 /**
- * Maximum number of events read to find one by its id. The id is made before its event is recorded, and meanwhile this
- * many others may be recorded.
+ * Maximum number of events read to find one by its id. The search starts at the time in the id, and other events may be
+ * recorded between that time and the wanted event.
  */
 const NEAR_MAX = 2_000;
 
 /**
- * Finds the event with an id near the time that the id holds, where all events of this service are. `aheadMs`: by how
- * much the clock that made the id may have been ahead of the log's; then it also searches from so much earlier.
+ * Finds the event with an id, searching from the time that the id contains. If it is not found there, searches again
+ * from `aheadMs` earlier, because the clock that made the id may have been ahead of the log's by that much.
  */
 export async function findEventNear(reading: Reading, id: string, aheadMs = 0): Promise<Recorded | undefined> {
   for (const earlierMs of new Set([0, aheadMs])) {
@@ -99,8 +99,8 @@ export async function positionBefore({ store, to }: Reading, ms: number): Promis
 const TIME_DIGITS = 12;
 
 /**
- * Returns the first 48 bits of an id: in a UUIDv7, when it was made, in ms since 1970. In another id they are a random
- * time, at which a search then begins.
+ * Returns the first 48 bits of an id. In a UUIDv7 they are the time when it was made, in ms since 1970. In any other id
+ * they are random, so that a search begins at a random time.
  */
 export function parseIdTime(id: string): number {
   return Number.parseInt(id.replaceAll("-", "").slice(0, TIME_DIGITS), 16);

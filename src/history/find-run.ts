@@ -56,8 +56,8 @@ export async function positionsOfRuns({ store, to, onProgress }: Reading, roots:
 }
 
 /**
- * Maximum number of events read to find those of one run. Events of its types hardly ever come from elsewhere while a
- * run is in progress.
+ * Maximum number of events read to find those of one run. Only one run is in progress at a time, so nearly all events
+ * of these types belong to it.
  */
 const READ_MAX = 5_000;
 
@@ -65,8 +65,8 @@ const READ_MAX = 5_000;
 const CLOCK_MS = 60_000;
 
 /**
- * Maximum number of starts of runs that are read to find one by its id. The id's time may differ from the log's by as
- * much as the clocks do, and this many runs may start in that time.
+ * Maximum number of starts of runs read to find one by its id. The time in the id may be wrong by {@link CLOCK_MS}, and
+ * this many runs may start within that time.
  */
 const STARTS_MAX = 1_000;
 

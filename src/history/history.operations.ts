@@ -178,7 +178,8 @@ export const showClicks = operation({
     const link = parseLink(wanted);
     const { states, ...place } = await at(as_of, "clicks", "suspected");
     const { others } = states.clicks;
-    // The states hold all clicks of each link until they drop a link, which may be clicked again later.
+    // If the projection has dropped no link yet, it counts all clicks of this one. Otherwise it may have dropped this
+    // link and counted only later clicks, so the clicks are read from the log.
     const isWhole = others.clicks + others.bots === 0;
     const counted = isWhole ? states : await countLink(store, streamsOfLink(states.clicks, link), place);
     const one = listLinkCounts(counted).find((each) => each.link === link);

@@ -53,8 +53,8 @@ export async function historyOfEvent(reading: Reading, id: string) {
 const REQUEST_MS = 10 * 60_000;
 
 /**
- * Finds the events of the same HTTP request, or of the same trace at about that time. If the event began a run, these
- * are the events of the run's first minutes.
+ * Finds the events of the same HTTP request, or of the same trace, recorded up to {@link REQUEST_MS} before or after
+ * the event. For the start of a run, these are the events of the run's first minutes.
  */
 async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<readonly Recorded[]> {
   const { request_id, traceparent } = meta;
@@ -115,7 +115,7 @@ export type RecipientHistory = NonNullable<Awaited<ReturnType<typeof historyOfRe
 
 /**
  * Reads the history of the recipient that `find` returns: events under each handle that they had, also before their id
- * was known, and reads of their data. Without clicks. Undefined if there is no such recipient.
+ * was known, and reads of their data. Leaves out their clicks. Undefined if there is no such recipient.
  */
 export async function historyOfRecipient(
   { store, to, onProgress }: Reading,

@@ -65,7 +65,7 @@ type RecentCounts = ReadonlyMap<string, SuspectedCounts>;
 export function countRecentClicks(moment: PageMoment<"suspected">, choice: PeriodsChoice): RecentCounts | undefined {
   const { recent, quarters } = moment.state("suspected");
   const start = startOfPeriods(choice);
-  // A quarter of an hour that is kept for the charts, but no longer by link.
+  // True if the charts still have a quarter of an hour for which the projection has dropped the counts by link.
   const isDropped = [...quarters.keys()].some((at) => at >= start && at <= choice.until && !recent.has(at));
   if (choice.isFitted || isDropped) return undefined;
   const sums = new Map<string, SuspectedCounts>();
@@ -141,18 +141,19 @@ async function readNewest(moment: PageMoment, streams: readonly string[], limit:
 
 /**
  * Counts the clicks of one link by quarter of an hour, and its visitors. `clicks`: the events, newest first.
- * `suspectedAt`: numbers of suspected clicks among all clicks of the link.
+ * `suspectedAt`: how many of the link's clicks were suspected in each quarter of an hour.
  */
 function sumUp(clicks: readonly Recorded[], suspectedAt: Quarters<{ readonly suspected: number }> = new Map()) {
   const quarters: ClickQuarters = new Map();
   const visitors = new Set<string>();
-  // Begins with the oldest click: if there are too many quarters of an hour, those counted first are dropped.
+  // The loop begins with the oldest click, because with too many quarters of an hour the ones added first are dropped.
   for (const { type, time, data } of clicks.toReversed()) {
     if (type !== "LinkClicked") continue;
     quarterAt(quarters, msOf(time), noClicks)[data.bot ? "bots" : "clicks"]++;
     if (!data.bot) visitors.add(JSON.stringify([data.ip && canonicalAddress(data.ip), data.user_agent]));
   }
-  // The oldest quarter may have been read in part, with fewer clicks than are suspected in the whole of it.
+  // If the oldest quarter of an hour was read only in part, more of its clicks may be suspected than were read, so the
+  // number is capped.
   for (const [start, counts] of quarters)
     counts.suspected = Math.min(counts.clicks, suspectedAt.get(start)?.suspected ?? 0);
   return { quarters, visitors: visitors.size };

@@ -21,8 +21,8 @@ export function createTally(findChannels: FindChannels) {
   const add = (what: string): void => void counts.set(what, count(what) + 1);
 
   /**
-   * Counts an outcome as the deliveries projection does: the first final outcome of a dispatch counts, a later one as
-   * recorded again.
+   * Counts an outcome as the deliveries projection does: the first final outcome of a dispatch by its type, and each
+   * later one as recorded again.
    */
   const takeOutcome = ({ type, data: { channel, requests } }: DispatchOutcome): void => {
     const ofChannel = settled.getOrInsertComputed(channel, () => new Set());
@@ -86,7 +86,7 @@ type Counted = SomeStates<"clicks" | "suspected">;
 const MESSAGES: readonly EventType[] = suspected.types.filter((type) => type !== "LinkClicked");
 
 /**
- * Counts the clicks of one link by reading its own streams, and the messages that may explain its clicks. So it also
+ * Counts the clicks of one link. Reads the link's own streams, and the messages that make clicks suspected, so it also
  * counts a link that the projection no longer counts by itself.
  */
 export async function countLink(store: LogStore, streams: readonly string[], { position }: Place): Promise<Counted> {

@@ -69,8 +69,8 @@ export function findBursts({ recent }: Suspected): readonly Burst[] {
 }
 
 /**
- * Counts the clicks of a day in windows of `windowMs`, without the bots' clicks of bursts. `start`: beginning of the
- * day.
+ * Counts the clicks of a day in windows of `windowMs`, except clicks by bots that belong to a burst. `start`: beginning
+ * of the day.
  */
 export function tallyClicks(
   { recent }: Suspected,

@@ -61,7 +61,10 @@ const MINUTE_MS = 60_000;
 /** Maximum number of lines of news for a day; beyond it, similar lines are merged. */
 const LINES_MAX = 12;
 
-/** Minimum number of runs of a day that become one line, because such a line does not say how each ended. */
+/**
+ * Minimum number of a day's runs that are merged into one line. Fewer stay separate, because a merged line does not say
+ * how each run ended.
+ */
 const MERGED_RUNS_MIN = 4;
 
 /**
@@ -75,8 +78,8 @@ interface Draft extends NewsLine {
 }
 
 /**
- * Lengths of time, in hours, whose clicks, replies and imports become one line. A day with too many lines gets the next
- * longer one; the last covers a whole day, which may have 25 hours.
+ * Lengths of the windows, in hours: the clicks, replies and imports of a window become one line. A day that has too
+ * many lines uses the next longer window. The last one covers a whole day, even one of 25 hours.
  */
 const WINDOW_HOURS = [1, 2, 4, 8, 25];
 
@@ -257,8 +260,8 @@ function sayClicks(sum: SuspectedCounts): { readonly lead: Sentence; readonly as
 }
 
 /**
- * Returns the number of clicks by people: all `clicks`, which exclude those of bots, without those that the network
- * probably made.
+ * Returns the number of clicks by people: `clicks`, from which bots are excluded already, less those that the network
+ * itself probably made.
  */
 export function toPeople({ clicks, suspected }: SuspectedCounts): number {
   return clicks - suspected;
@@ -320,8 +323,8 @@ function toTroubleLine(trouble: NewsTrouble): Draft {
 }
 
 /**
- * Makes lines for events that are counted by kind. With `windowMs`, for the kinds that are counted by the hour, one
- * line a window; without it, for the others.
+ * Makes one line for each kind of event and each window of time. With `windowMs`, covers the kinds in {@link HOURLY};
+ * without it, all other kinds, in windows of a quarter of an hour.
  */
 function toKindLines({ quarters }: News, day: DaySpan, windowMs: number | undefined): readonly Draft[] {
   const sums = new Map<string, NewsCount & { readonly kind: string }>();

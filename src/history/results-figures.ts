@@ -25,8 +25,8 @@ export const worthFigures = {
     Type.Object({ total: count, reversed: count, values: Type.Array(conversionValue) }),
   ),
   /**
-   * Upper bound of what the network charged for the messages, and for signals in `total` and by day, in US dollars;
-   * null if unknown.
+   * Upper bound of what the network charged, in US dollars; null if unknown. Rows count the messages; the total and
+   * rows by day also count the network's signals.
    */
   cost_usd: orNull(text("1.250000")),
   cost_per_conversion_usd: orNull(text("0.250000")),
@@ -174,7 +174,10 @@ export function shareCosts({ started, signals }: Runs, groups: Results["groups"]
     if (outcome === "sent" || outcome === "in_doubt")
       charged.getOrInsertComputed(groups[group]!.run_id, () => []).push(at);
   const shares: (number | undefined)[] = Array.from({ length: messages.length });
-  /** Costs of signals, with their day, and of dry runs and runs that sent no message, with the time of their start. */
+  /**
+   * Costs that belong to no message: those of signals, on their day, and those of dry runs and of runs that sent no
+   * message, at the time of their start.
+   */
   const others = [...signals].map(([at, usd]) => ({ at, cost: toMillionths(usd) }));
   for (const [runId, { started_at, end }] of started) {
     if (end?.usd == null) continue;

@@ -27,8 +27,8 @@ export function describeMergedDays({ mergedTo }: { readonly mergedTo: string | n
 export const TRACKED_NOTE = "Only clicks of recipients who granted tracking, on their own links, are counted.";
 
 /**
- * True for a grouping whose groups send the same links, so that only clicks of recipients who permit tracking show to
- * which group they belong.
+ * True if different groups of this grouping send the same links. A click then shows its group only if the recipient
+ * permits tracking, so only such clicks are counted.
  */
 export function isTrackedOnly(by: Grouping): boolean {
   return by === "run" || by === "source" || by === "basis";

@@ -5,8 +5,8 @@ import { differenceInterval, requiredSampleSize } from "../platform/rate-statist
 import type { Figures, VariantRow } from "./results-figures.ts";
 
 /**
- * Minimum number of sent messages with which a template's variant is compared with others. A rate is compared only if
- * it is a share of at least as many recipients.
+ * Minimum number of sent messages with which a variant is compared with others. By a rate it is compared only if at
+ * least as many recipients could have clicked or replied.
  */
 export const COMPARED_MIN = 20;
 
@@ -37,7 +37,10 @@ export const templateVerdict = named(
     outcome: oneOf("better", "split", "early", "same", "few"),
     /** Variant whose rate is certainly the highest, for each measure; null if no difference is certain. */
     winner: Type.Object({ clicked: variant, replied: variant }),
-    /** Number of further messages that would probably decide; null if it is decided already, or if no number would. */
+    /**
+     * Number of further messages that would probably show which variant is better; null if that is clear already, or if
+     * no number of messages would show it.
+     */
     more_messages: orNull(count),
     title: text("B is better: twice as many click"),
     explanation: text("48 % clicked with B, 25 % with A."),
@@ -228,8 +231,8 @@ function sayLead({ measure, rated: [best, next] }: Comparison): string {
 }
 
 /**
- * Maximum ratio of two rates that a verdict puts into words, such as `5 times as many`. Also the maximum error of such
- * words, as a share.
+ * Maximum ratio of two rates that a verdict puts into words, such as `5 times as many`. The words are used only if they
+ * are off by at most {@link TIMES_ERROR} of the true ratio.
  */
 const TIMES_MAX = 5;
 const TIMES_ERROR = 0.1;

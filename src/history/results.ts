@@ -21,23 +21,26 @@ import {
   type VariantRow,
 } from "./results-figures.ts";
 
-/** Maximum number of rows of a table of results, the newest. Enough for one run a day in nearly three years. */
+/**
+ * Maximum number of rows in a table of results, which keeps the newest ones. Enough for one run a day in nearly three
+ * years.
+ */
 export const RESULT_ROWS_MAX = 1_000;
 
 export type ResultTable = Awaited<ReturnType<typeof createResults>>;
 
 type ResultStates = SomeStates<"conversions" | "results" | "runs" | "visits">;
 /**
- * Sums up the messages attempted in the interval, their later replies, and clicks. A template or variant counts clicks
- * on links that no other sends; runs, sources and bases only clicks of recipients who permit tracking.
+ * Sums up the messages attempted in the interval, their later replies, and clicks. Rows by template or variant count
+ * clicks on links that no other row sends; rows by run, source or basis only clicks of recipients who permit tracking.
  */
 export function createResults(states: ResultStates, by: Grouping, interval: Interval) {
   return inTimeSlices(addUp(states, by, interval));
 }
 
 /**
- * Sums up messages of an interval, and of the one before it, as they were after the event at `position`; undefined: as
- * they are. Clicks count only if the recipient permits tracking.
+ * Sums up messages of an interval, and of the one before it, as they were after the event at `position`, or as they are
+ * now if that is undefined. Clicks count only if the recipient permits tracking.
  */
 export function sumMessages({ messages }: Results, interval: Interval, position: number | undefined) {
   return inTimeSlices(sumUp([...messages.values()], interval, position));
@@ -100,8 +103,8 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
     interval,
     previous,
     rows: rows.slice(-RESULT_ROWS_MAX).map(([key, row]) => {
-      // Figures of the same row in the previous interval; for the interval's n-th day, of the n-th day of the previous
-      // interval. Null if there are none.
+      // Figures of the same row in the previous interval; null if it has no such row. Rows by day are matched by
+      // number: the third day of the interval with the third day of the previous one.
       const same = before?.groups.get(by === "day" ? toDay(Date.parse(key) - shift) : key);
       return { group: row.group, figures: toFigures(row), previous: same === undefined ? null : toFigures(same) };
     }),
@@ -212,7 +215,7 @@ function findConversionRow(
   return message === undefined ? holders.get(link) : rowsOf(message)[0];
 }
 
-/** Adds the messages of an interval. Times in the log never go back, so these messages follow each other. */
+/** Adds the messages of an interval. They are consecutive in `messages`, because times in the log never go back. */
 function* eachWithin(
   messages: readonly Message[],
   interval: Interval,
@@ -261,7 +264,10 @@ function toRowName(group: ResultGroup) {
  */
 function createNaming({ groups, links, templates }: Results, by: Grouping): Naming["rowsOf"] {
   const known = new Map<string, readonly [RowName]>();
-  /** Returns one object for all rows of a key, which is quicker to compare than their keys. */
+  /**
+   * Returns the same object for each message of a row, because two objects are compared faster than the keys of two
+   * rows.
+   */
   const toNames = (group: ResultGroup) => {
     const name = toRowName(group);
     return known.getOrInsertComputed(name.key, () => [name]);

@@ -117,8 +117,8 @@ export function findRunId(moment: RunMoment, named: string): string {
 }
 
 /**
- * Reads a run's page: its recipients of one outcome from position `from` on and, on the first page, marks and waits for
- * the strip of its time. Covers at most {@link PAGE_EVENTS_MAX} events. Undefined if there is no such run.
+ * Reads a run's page: its recipients with one outcome, from position `from` on; on the first page also the marks and
+ * waits for the time strip. Covers at most {@link PAGE_EVENTS_MAX} events. Undefined if there is no such run.
  */
 export async function readRunPage(
   moment: RunMoment,
@@ -276,8 +276,8 @@ const FAILURES: Readonly<Partial<Record<FailureReason, string>>> & { readonly no
 };
 
 /**
- * Returns the waits of a run, without those that only space out its messages. A wait ends at its time, or earlier with
- * the run's next event.
+ * Returns the waits of a run, except those that only space out its messages. A wait ends at the time that its event
+ * states, or earlier if the run appends another event.
  */
 function toWaits(events: readonly Recorded[], end: string | undefined): readonly RunWait[] {
   const own = events.filter(({ type }) => type !== "RecipientRequested");
@@ -323,8 +323,8 @@ export function toCost(usage: Usage) {
 const MILLION = 1_000_000;
 
 /**
- * Highest price in US dollars that X charges for each of two reads: looking up a person, and reading a message with the
- * profile of its sender.
+ * Highest price in US dollars that X charges for a read: `person` for looking up a person, `message` for reading a
+ * message together with its sender's profile.
  */
 export const READ_USD = {
   person: X_PRICES.user / MILLION,

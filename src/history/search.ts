@@ -7,7 +7,7 @@ import type { PageMoment } from "../projector/read-as-of.ts";
 import { EVENT_ID, findEventNear, toReading } from "./find-event.ts";
 import { findRunStart } from "./find-run.ts";
 
-/** Result of a search: the text is its id, number or address, or a part of its name. */
+/** Something that a search found: the searched text is its id, number or address, or a part of its name. */
 export type SearchResult =
   | { readonly kind: "recipient"; readonly recipient: FoundRecipient }
   | { readonly kind: "link"; readonly link: string }
@@ -25,7 +25,10 @@ interface FoundRecipient {
   readonly id: string | undefined;
   readonly username: string | undefined;
   readonly name: string | undefined;
-  /** Status of the recipient: `suppressed` or a held reply if that is so, else the status of the last message. */
+  /**
+   * Status shown for the recipient: `suppressed`, or else that their reply is held for an operator, or else the status
+   * of the last message.
+   */
   readonly status: string;
   readonly variant: string | undefined;
   /** Time of the last message, ISO 8601. */
@@ -41,8 +44,8 @@ export interface SearchGroup {
 
 interface FoundInLog {
   /**
-   * Results whose whole id, number or address the text is. A number may be a position, a run and a recipient's id at
-   * once.
+   * Results of which the searched text is the whole id, number or address, not only a part. One number may be a
+   * position, a run and a recipient's id at the same time.
    */
   readonly exact: readonly SearchResult[];
   /** All kinds that have results, in the order in which people look for them. */
@@ -54,8 +57,8 @@ interface FoundInLog {
 type Searched = PageMoment<"campaigns" | "clicks" | "contacts" | "links" | "referrers" | "results" | "runs">;
 
 /**
- * Searches the log for everything of which the text is the id, number or address, or a part of the name. `most`:
- * maximum number of results in each group.
+ * Searches the log: finds everything whose id, number or address is the text, and everything whose name contains it.
+ * `most`: maximum number of results in each group.
  */
 export async function searchLog(moment: Searched, wanted: string, most: number): Promise<FoundInLog> {
   const handle = /(?<!\w)@(\w+)/.exec(wanted)?.[1];

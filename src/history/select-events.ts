@@ -76,8 +76,8 @@ type Range = Extract<Selection, { kind: "range" }>;
 async function lookFor(store: LogStore, { range, types, stream, isWanted }: Range, before: number, limit: number) {
   const positions: number[] = [];
   const to = Math.min(range.last, before - 1);
-  // No index covers both a stream and types. If the log has few events of these types, they are looked at, else the
-  // events of the stream.
+  // No index covers both a stream and types. If the log has few events of these types, reads them and picks those of
+  // the stream; else reads the stream and picks those of these types.
   const few = stream === undefined || types === undefined ? undefined : await readIfFew(store, types, range.first, to);
   if (few !== undefined) return { positions: few, end: undefined };
   const query = stream === undefined ? (types === undefined ? {} : { types }) : { stream };
@@ -106,7 +106,10 @@ async function readIfFew(store: LogStore, types: readonly EventType[], from: num
   return positions.length > PLACES_READ_MAX ? undefined : positions;
 }
 
-/** Reads the stored events of a selection and yields them as `show` shows them, in the order of the log. */
+/**
+ * Reads the stored events of a selection and yields them in the form to which `show` converts them, in the order of the
+ * log.
+ */
 export async function* storedEvents(store: EventStore, selection: Selection, show: Show) {
   for await (const stored of inChunks(readSelected(store, selection), SHOWN_AT_ONCE)) {
     for (const event of await show(stored)) if (isIn(selection, event as unknown as Recorded)) yield event;

@@ -90,14 +90,14 @@ export function features(context: HttpContext) {
 }
 
 /**
- * Message for a caller whose request for a history is refused: a history may have to read much of the log, so only one
- * is read at a time.
+ * Message for a caller whose request for a history is refused. Only one history is read at a time, because it may read
+ * much of the log.
  */
 const BUSY = "Another history is being read. Send the request again in a few seconds.";
 
 /**
- * Message for a caller whose preview of a run is refused: a preview judges all recipients, so only one is made at a
- * time.
+ * Message for a caller whose preview of a run is refused. Only one preview is made at a time, because it judges all
+ * recipients.
  */
 const PREVIEW_BUSY = "Another preview is being made. Send the request again in a few seconds.";
 
@@ -158,7 +158,10 @@ function writingOperations(context: HttpContext) {
     .post("/api/deliveries/resume", ...serveWrite(resumeDeliveries, given, { form: {} }));
 }
 
-/** Maximum number of events read for one figure of a channel, which takes tens of milliseconds. */
+/**
+ * Maximum number of events that are read to compute one number about a channel, such as its rate. Reading them takes
+ * tens of milliseconds.
+ */
 const FIGURE_EVENTS_MAX = 10_000;
 
 function openReader(context: HttpContext) {

@@ -76,8 +76,8 @@ function findFault(code: string, target: string | undefined, before: string | un
 }
 
 /**
- * Adds short links, which the redirect then answers. A repeat changes nothing: its links count as `known`. Throws what
- * {@link handle} throws.
+ * Adds short links, which the redirect then answers. Adding a link again changes nothing, and counts as `known`. Throws
+ * what {@link handle} throws.
  */
 export async function addLinks(
   context: StateContext,

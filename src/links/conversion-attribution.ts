@@ -23,7 +23,7 @@ export const CLOCKS_DIFFER_MS = 5 * 60_000;
 
 /**
  * Returns the click that a conversion is attributed to; undefined without one. `clicks`: those that may have led to it,
- * in the order of the log. Clicks that do not count are those of bots, and those suspected to be the network's.
+ * in the order of the log. `isCounted` is false for clicks of bots, and for those suspected to be the network's.
  */
 export function attribute<Click extends { readonly at: number; readonly isCounted: boolean }>(
   clicks: readonly Click[],
@@ -71,8 +71,8 @@ export async function readRecipientClicks(context: Reachlog, who: Recipient) {
 }
 
 /**
- * Reads the clicks at these positions. Also reads the event after each, because for a click on a recipient's own link
- * it names the link's code.
+ * Reads the clicks at these positions, and the event after each: for a click on a recipient's own link, that event
+ * names the link's code.
  */
 export async function readClicksAt(context: Reachlog, positions: readonly number[]) {
   const { eventLog, projector } = context;

@@ -41,8 +41,8 @@ interface OwnSecrets {
 }
 
 /**
- * Returns the members of an intent to write that hold codes of the recipient alone, with the text that contains them.
- * Undefined without such codes. `shared`: the message as it would be without them.
+ * Returns the members of a message's intent that hold codes of this recipient alone, with the text that contains the
+ * codes. Undefined if the message has no such codes. `shared`: the links and variant of the message without them.
  */
 export function writeOwnCodes(
   template: Template,

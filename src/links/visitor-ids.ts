@@ -1,4 +1,4 @@
-// Finds and checks the identifiers that ads networks give to visitors, such as `fbclid`. Makes none.
+// This file finds and checks the identifiers that ads networks give to visitors, such as `fbclid`. It makes none.
 import { parseCookie } from "cookie";
 import type { ClickChannel } from "../../events/channel-names.ts";
 import type { VisitorId, VisitorIds } from "../../events/tracking.ts";
@@ -8,7 +8,7 @@ interface VisitorIdRule {
   readonly channel: ClickChannel;
   /** Form in which the network accepts the identifier. */
   readonly form: RegExp;
-  /** Cookie or query parameter in which a redirect finds it. */
+  /** Cookie or query parameter in which a redirect finds the identifier. */
   readonly cookie?: string;
   readonly param?: string;
 }

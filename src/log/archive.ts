@@ -20,12 +20,12 @@ import { parseMoment, startOfDay } from "../projector/parse-moment.ts";
 const LOOK_MS = HOUR_MS;
 
 /**
- * Pause between two archived segments, in ms. Each segment takes the writer some ten milliseconds, which is then a
- * hundredth of its time.
+ * Pause between two archived segments, in ms. A segment keeps the writer busy for some ten milliseconds, so with this
+ * pause archiving takes about a hundredth of the writer's time.
  */
 const PAUSE_MS = 1_000;
 
-/** Archives events in segments, and appends an event that says how much was archived, unless it was nothing. */
+/** Archives events in segments, and then appends an event that says how much was archived, if anything was. */
 export async function archiveEvents(
   { store, append }: EventLog,
   metadata: EventMetadata,
@@ -48,8 +48,8 @@ export async function archiveEvents(
 }
 
 /**
- * Archives all events before a moment, until it is interrupted, and closes the store. `before`: a day in the time zone,
- * which means its begin; a time; or a position. Throws a ServiceError (usage) for any other text.
+ * Archives all events before a moment, until it is interrupted, and closes the store. `before`: a day, of which the
+ * beginning in the time zone counts, a time, or a position. Throws a ServiceError (usage) for any other text.
  */
 export async function archiveBefore(
   opened: LogStore,

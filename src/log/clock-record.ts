@@ -14,8 +14,8 @@ export interface MachineTime {
 }
 
 /**
- * Returns the time that the wall clock should show now, computed from an earlier reading and the uptime since.
- * Undefined after another boot, or if the uptime is not that of the machine.
+ * Returns the time that the wall clock should show now: that of an earlier reading, plus the uptime since. Undefined if
+ * the machine was booted since, or if the uptime went back and so cannot be that of the machine.
  */
 export function expectedWall(
   earlier: MachineTime,
@@ -50,8 +50,8 @@ export function clockRecord(file: string): ClockRecord {
 }
 
 /**
- * Removes the record of the clock if it contradicts the machine's clock, because an operator says that the machine's is
- * right. False if it does not contradict it.
+ * Removes the record of the clock if it contradicts the machine's clock, because an operator says that the machine's
+ * clock is right. Returns false if the two agree.
  */
 export function acceptClock(file: string, wallClock?: Clock): boolean {
   if (deniedBy(clockRecord(file), wallClock) === undefined) return false;

@@ -18,8 +18,8 @@ import { openNote } from "./signed-checkpoint.ts";
 const TIMEOUT_MS = 5_000;
 
 /**
- * Has a witness cosign a signed head of the log. `old`: number of events in the last head that the witness is believed
- * to have cosigned.
+ * Asks a witness to cosign a signed head of the log. `old`: number of events in the last head that the witness is
+ * believed to have cosigned.
  */
 export async function askWitness(
   store: LogStore,

@@ -39,7 +39,10 @@ export interface LogContext {
   readonly random: () => number;
   /** Name of this process as a holder of leases. */
   readonly holder: string;
-  /** Clock of the machine, because the log's would not show that the machine slept. Default: the system's. */
+  /**
+   * Wall clock of the machine, default: the system's. It runs on while the machine sleeps, which the log's clock may
+   * not do.
+   */
   readonly wallClock?: Clock | undefined;
   /** A clock that only goes forward, in ms. */
   readonly elapsedMs?: (() => number) | undefined;
@@ -54,8 +57,8 @@ export interface StateContext extends LogContext {
 }
 
 /**
- * Function that announces to the operator what calls for action, on a channel other than the `failed` one. `key` names
- * the occasion; each is announced once.
+ * Function that tells the operator in a chat or messaging channel that something needs action. `key` identifies the
+ * occasion, which is told only once. `failed`: a channel that must not be used because it is what failed.
  */
 export type Announce = (text: string, key: string, failed?: ChannelName) => Promise<void>;
 
@@ -89,8 +92,8 @@ export function createEventLog(store: LogStore, makeId: MakeId) {
 }
 
 /**
- * Maximum number of unwanted events between two wanted ones that are read together with these. A separate read costs as
- * much as reading that many events.
+ * Maximum gap, in events, between two wanted events that one read still covers. Starting another read costs as much as
+ * reading that many unwanted events.
  */
 const GAP_POSITIONS_MAX = 8;
 

@@ -26,8 +26,8 @@ export interface Instances extends AsyncDisposable {
    */
   readonly live: readonly Instance[];
   /**
-   * True on the oldest instance, which does what only one should do. For a while it may be true on two instances or on
-   * none, which must do no harm.
+   * True on the oldest instance, which does what only one instance should do. For a while it may be true on two
+   * instances or on none, so that work must do no harm if it is done twice or late.
    */
   isOldest(): boolean;
 }
@@ -42,7 +42,7 @@ interface HeartbeatStore {
   readonly snapshots: Snapshots;
 }
 
-/** Clock and timer by which heartbeats are sent and missed. */
+/** Clock and timer by which an instance sends heartbeats, and notices that those of others are missing. */
 export interface HeartbeatTime {
   readonly sleep: Sleep;
   /** A clock that only goes forward, in ms. */
@@ -53,13 +53,19 @@ export const REAL_TIME: HeartbeatTime = { sleep, elapsedMs: () => performance.no
 
 const HEARTBEAT_MS = 10_000;
 
-/** Time in ms without a heartbeat after which an instance counts as dead. Two heartbeats may fail. */
+/**
+ * Time in ms without a heartbeat after which an instance counts as dead. An instance may thus miss two heartbeats in a
+ * row.
+ */
 const DEAD_AFTER_MS = 30_000;
 
 /** Interval between heartbeats at a start, in ms, while it is unknown if another instance is alive. */
 const START_HEARTBEAT_MS = 1_000;
 
-/** Prefix of the snapshots that stand for instances. They fold nothing, and their version counts heartbeats. */
+/**
+ * Prefix of the names of snapshots that serve as heartbeats of instances. They hold no state of a projection; their
+ * version grows with each heartbeat.
+ */
 const PREFIX = "instance/";
 
 /**
@@ -107,7 +113,8 @@ export async function joinInstances(context: LogContext, own: Instance): Promise
 }
 
 /**
- * Throws a ServiceError (busy) if a living service has the log, and names it. A log on a server has no single owner.
+ * Throws a ServiceError (busy) that names the service, if a living service has the log. Needed for a log on a server,
+ * because the store refuses a second owner only for a log in a file.
  */
 export async function refuseServed(store: HeartbeatStore, time = REAL_TIME): Promise<void> {
   const living = await findLiving(store, time);
@@ -116,8 +123,8 @@ export async function refuseServed(store: HeartbeatStore, time = REAL_TIME): Pro
 }
 
 /**
- * Finds a living service of the log, for a process that is no service itself; undefined if none lives. Takes long only
- * if one was killed.
+ * Finds a living service of the log, for a process that is no service itself; undefined if none lives. If a service was
+ * killed, this waits until its heartbeat counts as missing.
  */
 export async function findLiving(store: HeartbeatStore, time = REAL_TIME): Promise<Instance | undefined> {
   return waitForLiving(time.sleep, watchOthers(store, time.elapsedMs, ""));
@@ -164,7 +171,7 @@ function watchOthers(store: HeartbeatStore, elapsedMs: () => number, ownId: stri
         if (one !== undefined) found.set(name, one);
       }
       const dead = [...found].flatMap(([name, { at }]) => (elapsedMs() - at < DEAD_AFTER_MS ? [] : [name]));
-      // An instance that lives, but stood still for so long, sends a heartbeat again and is then back in the list.
+      // A removed instance that was only paused for so long sends another heartbeat, which puts it back in the list.
       await store.snapshots.remove(dead);
       for (const name of dead) found.delete(name);
       known = found;

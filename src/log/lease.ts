@@ -39,7 +39,7 @@ export async function takeLease(context: LogContext, terms: LeaseTerms) {
   if (taken === undefined) return undefined;
   extend();
   let held: Lease = taken;
-  /** Fencing token of the present hold on the lease; of the last one after the lease was lost. */
+  /** Fencing token of the present hold on the lease. After the lease was lost, that of the last hold. */
   let { token } = taken;
   const lost = new AbortController();
   const report = createFaultReport(logger.error, "a lease could not be renewed", { lease: name });
@@ -99,7 +99,7 @@ export async function takeLease(context: LogContext, terms: LeaseTerms) {
       try {
         await leases.release(held);
       } catch (fault) {
-        // The lease expires by itself, and the work done under it stays valid.
+        // A failed release is only logged: the lease expires by itself, and the work done under it stays valid.
         logger.error("a lease could not be released", { lease: name, ...errorFields(fault) });
       }
     },
@@ -112,8 +112,8 @@ export function fenced<T>(lease: HeldLease | undefined, append: (conditions: Fen
 }
 
 /**
- * Creates the time at which a lease ends, counted from before it was requested. It uses two clocks, since either may be
- * wrong: one is set back, the other stands still while a machine sleeps.
+ * Creates the time at which a lease ends, counted from before it was requested. The lease counts as over once one of
+ * two clocks says so: the wall clock may be set back, and the monotonic clock stands still during a sleep.
  */
 function createDeadline(
   { wallClock: clock = systemClock, elapsedMs = () => performance.now() }: LogContext,
@@ -161,7 +161,8 @@ export const ROLES = {
 export async function listHolders({ store }: EventLog, channels: readonly ChannelName[]) {
   const { dispatcher, ...others } = ROLES;
   const held = await store.leases.list([...channels.map(dispatcher), ...Object.values(others)]);
-  // A run's holder name has the instance's id first, because each run of an instance is a separate holder.
+  // The name of a run's lease holder is the instance's id and then the run's, because each run of an instance is a
+  // separate holder.
   return Object.fromEntries(held.map(({ name, holder }) => [name, holder.split("/")[0] ?? holder]));
 }
 
@@ -174,7 +175,10 @@ const ASK_MS = 1_000;
 /** Delay in ms before a role that could not begin is tried again. */
 const AFTER_FAULT_MS = 10_000;
 
-/** Lease terms for work that does no harm if two instances do it at the same time, after one of them stood still. */
+/**
+ * Lease terms for work that does no harm if two instances do it at the same time, as may happen when one of them was
+ * paused.
+ */
 export const HARMLESS = { ttlMs: 60_000, renewMs: 20_000 };
 
 /**

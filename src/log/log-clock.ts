@@ -34,20 +34,20 @@ interface LeaseGranter {
 /** The time that all instances of a log decide by. */
 export interface LogClock {
   /**
-   * Returns the log's time, in ms since the epoch, by which its events are recorded. It is behind the server's by one
-   * round trip at most, and follows the server if that is set back by more than a second.
+   * Returns the log's time, in ms since the epoch, by which its events are recorded. It is at most one round trip
+   * behind the server's time, and goes back only if the server's clock was set back by more than a second.
    */
   readonly now: Clock;
   /**
    * Returns how far the machine's clock is ahead of the log's time, in ms; negative if behind. `newest`: time of the
-   * newest event, before which no decision is made.
+   * newest event, if known; the log's time counts as no earlier than that.
    */
   skewMs(newest?: string): number;
   /** Reads the server's time and adjusts the log's clock to it. Throws what the store throws. */
   look(store: ServerTime): Promise<void>;
   /**
-   * Wraps a store so that each lease that it grants also adjusts the log's clock: the end of the lease tells when it
-   * was granted.
+   * Wraps a store so that each lease that it grants also adjusts the log's clock: the server's time is the granted
+   * lease's end minus its duration.
    */
   watched<Store extends LeaseGranter>(store: Store): Store;
 }
@@ -99,7 +99,8 @@ export function machineClock({
   /** Returns the time that the machine's clock should show, with its sleep taken into account. */
   const awake = (wall: number): number => {
     const asleep = asleepMs();
-    // The sleep counts only if it explains the jump; it is exact to some seconds.
+    // A sleep of about this length must explain the jump of the wall clock; otherwise the clock was moved, and the log
+    // keeps its own time. The measured sleep is exact to a few seconds only.
     if (Math.abs(wall - elapsedMs() - offset - (asleep - slept)) > CLOCK_SKEW_MS_MAX) return elapsedMs() + offset;
     slept = asleep;
     offset = wall - elapsedMs();
@@ -138,8 +139,8 @@ interface MachineClockDeps extends LogClockDeps {
 }
 
 /**
- * Returns how long the machine has slept, exact to some seconds. Zero if the runtime may not read the uptime: then a
- * sleep counts as a jump.
+ * Returns how long the machine has slept, exact to some seconds. Zero if the runtime may not read the uptime; a sleep
+ * then looks like a jump of the clock.
  */
 function readAsleepMs(): number {
   try {
@@ -168,7 +169,7 @@ interface LogClockDeps {
 
 /**
  * Creates the clock of a log on a server. Between two looks at the server it advances by the monotonic clock, so that
- * setting the machine's clock moves no decision. Before the first look it is the machine's clock.
+ * setting the machine's clock affects no decision. Before the first look it is the machine's clock.
  */
 export function serverClock({
   wallClock = systemClock,
@@ -178,8 +179,8 @@ export function serverClock({
   /** Difference between the log's time and `elapsedMs`, in ms; undefined before the first look at the server. */
   let offset: number | undefined;
   /**
-   * Bounds of the difference between the log's time and `elapsedMs`, in ms, as narrow as the looks at the server have
-   * shown.
+   * Lowest and highest possible difference between the log's time and `elapsedMs`, in ms. Each look at the server
+   * narrows these bounds.
    */
   let known = { least: -Infinity, most: Infinity };
   let latest = -Infinity;
@@ -191,8 +192,8 @@ export function serverClock({
   };
 
   /**
-   * Corrects the log's clock: at some moment since `asked` the log's time was `logMs`. An offset that may be right
-   * stays as it is.
+   * Corrects the log's clock by one look at the server: at some moment between `asked` and now, the server's time was
+   * `logMs`. The offset stays as it is if that is compatible with this look.
    */
   const learn = (logMs: number, asked: number): void => {
     const [least, most] = [logMs - elapsedMs(), logMs + 1 - asked];

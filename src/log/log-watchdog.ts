@@ -14,7 +14,10 @@ export interface WatchedLog extends StateContext {
    * be read or recorded.
    */
   readonly askKeys: () => Promise<unknown>;
-  /** Opens the log's checkpoint store a second time, because a store that has stopped writes nothing any more. */
+  /**
+   * Opens the log's checkpoint store again. The watchdog needs this to write after a loss, because the store of a
+   * failed log writes nothing any more.
+   */
   readonly reopen: () => Promise<AsyncDisposable & { readonly checkpoints: CheckpointStore }>;
   /** Clock that is adjusted to the log's at each look. */
   readonly logClock: LogClock;
@@ -38,9 +41,9 @@ const LOOK_EVERY_MS = 1_000;
 const REPLACED = "this instance's log was replaced or restored: restart the instance to serve the new one";
 
 /**
- * Checks each second that the log is in reach, is the one that was opened, and holds what this instance has read. A
- * file that was removed or covered may come back; a log that was replaced on a server, or lost events, ends the
- * instance.
+ * Checks each second that the log is in reach, is the one that was opened, and still holds what this instance has read.
+ * Waits while a file is missing or covered. Ends the instance if a log on a server was replaced, or if events were
+ * lost.
  */
 export function watchLog(watched: WatchedLog): LogWatch {
   const { eventLog, askKeys, projector, reopen, logClock, sleep, logger } = watched;

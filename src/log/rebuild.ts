@@ -140,13 +140,15 @@ async function begin(store: LogStore, names: readonly ProjectionName[], restart:
   const comparisons = new Map<ProjectionName, Comparison>();
   for (const name of names) {
     const partial = restart ? undefined : await loadPartial(store, name);
-    // Saved progress that is not resumed is removed, because it may be further than the progress that is saved next.
+    // Saved progress that is not resumed is removed. If it were further than the progress that is saved next, the store
+    // would keep it instead.
     if (partial === undefined) await store.snapshots.remove([partialName(name)]);
     if (partial !== undefined) from.set(name, partial.state);
     positions.set(name, partial?.position ?? 0);
     comparisons.set(name, await createComparison(store, name, partial));
   }
-  // The log's head is read after the snapshots, because a running service may save newer snapshots meanwhile.
+  // The head is read after the snapshots, so that no snapshot is beyond it, even if a running service saves newer ones
+  // meanwhile.
   const { position: head } = await store.head();
   return { store, names, states: createStates(names, from), positions, comparisons, head };
 }

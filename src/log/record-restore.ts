@@ -4,8 +4,9 @@ import type { StorePlace } from "./store-backends.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
- * Begins an epoch, as after a restore, if the log is a copy made by other means or was set back to one. Only a service
- * calls this, before it opens the log. No epoch begins while another instance lives, which knows what was lost.
+ * Begins an epoch, as after a restore, if the log is a copy made without reachlog, or was set back to one. Only a
+ * service calls this, before it opens the log. While another instance of the log lives, no epoch begins: it knows the
+ * lost events.
  */
 export async function noticeCopy(place: StorePlace, holder: string, logger: Logger, time = REAL_TIME): Promise<void> {
   if (!(await place.isElsewhere())) return;
@@ -18,8 +19,8 @@ export async function noticeCopy(place: StorePlace, holder: string, logger: Logg
 }
 
 /**
- * Appends, once in each epoch of the log, that the log continues a copy: the guards against sending twice depend on
- * that event. Only a service does so, as its first event; a command that appends to a backup in a drill does not.
+ * Appends, once in each epoch, that the log continues a copy. The guards against sending twice depend on that event.
+ * Only a service calls this, as its first event, so a command that tries out a backup leaves no such event.
  */
 export async function recordRestore({ store, append }: EventLog, logger: Logger): Promise<void> {
   if (store.begunAs === "new" || (await findLast(store, "LogRestored"))?.data.epoch === store.epoch) return;

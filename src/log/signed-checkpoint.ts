@@ -45,8 +45,8 @@ export function checkpointInVault({ note, keepNote }: Notes, seed: Uint8Array): 
     writeDenied: (text) => keepNote(DENIED, text),
     acceptLoss: () => keepNote(DENIED, undefined),
     loadKey: async () => key,
-    // The key is derived, so it always exists. It counts as absent until the first checkpoint is stored, as in a log
-    // that only the command line has written to.
+    // The key is derived, so it always exists. Until the first checkpoint is stored it counts as absent, because a log
+    // that only the command line has written to has no checkpoint.
     findKey: async () => ((await read()) === undefined ? undefined : key),
   };
 }
@@ -149,7 +149,7 @@ export async function openNote(reading: Awaitable<string | undefined>, publicKey
   }
 }
 
-/** A known head: a checkpoint that the log is compared with, as its file held it. */
+/** A known head: a checkpoint, as read from its file, with which the log is compared. */
 export interface KnownHead {
   /** Name of the known head in a sentence. */
   readonly what: string;

@@ -32,8 +32,8 @@ export interface SignedHeadsContext extends LogContext {
 const WRITE_EVERY_MS = 10_000;
 
 /**
- * Compares the log with its last checkpoint. From then on, one of all instances writes newer ones, until disposed.
- * Throws a ServiceError (damaged) unless the loss is accepted, which becomes an event.
+ * Compares the log with its last checkpoint. From then on, one instance writes newer ones, until this is disposed.
+ * Throws a ServiceError (damaged) if events are lost, unless the loss is accepted, which becomes an event.
  */
 export async function openSignedHeads(
   context: SignedHeadsContext,
@@ -60,8 +60,8 @@ export async function openSignedHeads(
     if (!acceptLoss) throw new ServiceError("damaged", `${sentence}. ${LOSS_REMEDY}`);
     logger.warn("a loss was accepted", { loss: sentence });
     await accept(eventLog, loss);
-    // The new checkpoint is written before any other instance compares the log with the old one, because only on this
-    // instance an operator has accepted the loss.
+    // The operator accepted the loss on this instance only. So the new checkpoint is written first: another instance
+    // that still found the old one would refuse to start.
     await checkpoints.write(signChain(store, await store.head(), key, context.clock));
     await checkpoints.acceptLoss();
   }
@@ -69,7 +69,7 @@ export async function openSignedHeads(
 }
 
 async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
-  // Snapshots may hold data from the lost events; the next start folds the log again.
+  // Snapshots may hold data from the lost events, so all are removed, and the next start folds the log again.
   await forgetSnapshots(eventLog.store);
   const { position, hash } = await eventLog.store.head();
   const data = { ...newEvents, found_position: position, found_hash: hash };

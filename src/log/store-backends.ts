@@ -50,9 +50,9 @@ export interface StorePlace {
   /** Returns true if the log is a copy that was made by other means than reachlog's, or was set back to one. */
   isElsewhere(): Promise<boolean>;
   /**
-   * Makes the log continue as a restored one; with `copy`, only if {@link StorePlace.isElsewhere} says so. `holder`:
-   * the caller's name for others. Throws what the store throws; with `operator` also a ServiceError (busy) while a
-   * service has it.
+   * Makes the log continue as a restored one; `copy` does so only if {@link StorePlace.isElsewhere} is true. `holder`:
+   * how others see the caller. Throws what the store throws; `operator` also a ServiceError (busy) while a service has
+   * the log.
    */
   beginEpoch(begunAs: "copy" | "operator", holder: string): Promise<void>;
   /**
@@ -77,15 +77,15 @@ export interface OpenStoreOptions {
   /** Module that transforms events on the writer thread, for work that the codec leaves to it, such as encryption. */
   readonly writerTransform?: URL;
   /**
-   * True to write on a separate thread, so that commits do not block the caller's. Most commands end sooner without
-   * one. Default: false.
+   * True to write on a separate thread, so that commits do not block the caller's thread. Default: false, because most
+   * commands end sooner without one.
    */
   readonly writerThread?: boolean | undefined;
   /** Clock by which events are recorded; default: the engine's time. */
   readonly clock?: Clock | undefined;
   /**
-   * Description, for other processes, of the service that opens the log as its only one. A log on a server may have any
-   * number of services.
+   * Description, for other processes, of the service that opens a log in a file as its only owner. A log on a server
+   * may have any number of services.
    */
   readonly owner?: string | undefined;
   /** The store calls this after each transaction of appends. */
@@ -161,7 +161,8 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
     name: shown,
     isThere,
     identify: () => reachServer(shown, () => identifyPostgresLog(log)),
-    // Another log at this place needs no search here: a log that is found on another server begins a new epoch.
+    // No search is needed: a log that is found on another server begins a new epoch, by which vault and keys tell it
+    // from its original.
     isOtherAt: () => false,
     async warnings() {
       const off = await reachServer(shown, () => askOnce<{ name: keyof typeof LOSES }>(url, ARE_OFF));
@@ -169,7 +170,8 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
     },
     isElsewhere: () => reachServer(shown, () => isPostgresLogElsewhere(log)),
     async beginEpoch(begunAs) {
-      // Several instances may start at once on a copy, and one of them may already serve the log.
+      // With `operator`, no service may be running. With `copy` one may: several instances may start on a copy at the
+      // same time, and one of them may already serve it.
       if (begunAs === "operator") await refuseLiving();
       await reachServer(shown, () => beginPostgresEpoch(log, begunAs));
     },

@@ -32,7 +32,8 @@ export function createLogVerifier({ eventLog, clock, logger, announce }: StateCo
     let verified: VerifiedLog | undefined;
     try {
       const heads = await readKnownHeads(checkpoints, undefined, undefined);
-      // Replaces the path in the checkpoint's name, because pages and the log would disclose where the service is.
+      // Pages and the log show this name. It replaces the checkpoint's path, which would disclose where the service is
+      // installed.
       const known = heads.map((head) => ({ ...head, what: "the checkpoint beside the log" }));
       verified = await verifyLog(store, known, {
         threads: THREADS,

@@ -17,7 +17,7 @@ interface WitnessOptions {
   readonly port: number;
 }
 
-/** Answer of a witness to a submitted head: the HTTP status, and the head's name, from the line of its signature. */
+/** Answer of a witness to a submitted head: the HTTP status, and the log's name as the head gives it. */
 export interface AnsweredHead {
   readonly status: number;
   readonly head: string;

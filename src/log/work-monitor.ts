@@ -12,7 +12,8 @@ export interface WorkMonitor {
   /** Reports a failure that does not end the work. */
   warn(sentence: string): void;
   /**
-   * Returns true once the work is interrupted. From the first call on, the work must end in an orderly way by itself.
+   * Returns true once the operator has interrupted the work. After the first call, an interruption no longer ends the
+   * process at once, so the work must then end by itself.
    */
   isInterrupted(): boolean;
 }

@@ -9,7 +9,7 @@ import { createCounter, createHistogram, lookUp } from "./instruments.ts";
  */
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** Creates the figures of how long events take to become durable. */
+/** Creates the metrics of how long events take to become durable. */
 export function createAppendMetrics(registry: Registry) {
   let pending = 0;
   const seconds = createHistogram(

@@ -12,8 +12,8 @@ import type { Projector } from "../projector/projector.ts";
 import { createCounter, createHistogram, lookUpEach } from "./instruments.ts";
 
 /**
- * Maximum number of events read to find the oldest pending dispatch of a lane (queue of a channel), for the metric of
- * its age. Usually the first event read has requested it; if none of them did, the metric shows 0.
+ * Maximum number of events read to find the oldest pending dispatch of a lane (queue of a channel), whose age is a
+ * metric. Usually the first event that is read requested it. If none of them did, the metric shows 0.
  */
 const OLDEST_EVENTS_MAX = 10_000;
 
@@ -29,7 +29,7 @@ export interface ChannelSources {
   readonly clock: Clock;
 }
 
-/** Registers figures of each channel's state, read from the log. Every instance reports the same values. */
+/** Registers metrics of each channel's state, read from the log. Every instance reports the same values. */
 export function observeChannels(registry: Registry, { store, projector, delivery, clock }: ChannelSources): void {
   const channels = () => channelsOf(projector.state("deliveries"));
   const pending = "Dispatches that were requested and have no final outcome.";
@@ -74,7 +74,7 @@ const OUTCOMES: Readonly<Record<OutcomeType, string>> = {
 /** Buckets of the histogram of requests to networks, in seconds, up to the deadline of an attempt. */
 const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Creates the figures of this process's requests to networks. `configured`: channels with credentials. */
+/** Creates the metrics of this process's requests to networks. `configured`: channels with credentials. */
 export function createDispatchMetrics(registry: Registry, configured: readonly ChannelName[] = []): DispatchMetrics {
   const dispatches = createCounter(
     registry,

@@ -3,12 +3,12 @@ import Counter from "prom-client/lib/counter.js";
 import Gauge from "prom-client/lib/gauge.js";
 import Histogram from "prom-client/lib/histogram.js";
 
-/** Name, help text and label names of a figure. */
+/** Name, help text and label names of a metric. */
 type About<Label extends string> = readonly [name: string, help: string, labelNames?: readonly Label[]];
 
 /**
- * Registers figures that are read at each scrape, and cost nothing otherwise. A figure that cannot be read, say because
- * the log is unreachable, is left out of the scrape.
+ * Registers metrics that are read at each scrape, and cost nothing otherwise. A metric that cannot be read, for example
+ * because the log is unreachable, has the value NaN.
  */
 export function lookUp(
   registry: Registry,
@@ -25,7 +25,7 @@ export function lookUp(
 type Figure<Label extends string> = readonly [labels: Partial<Record<Label, string>>, value: number];
 
 /**
- * Registers one figure with labels, which is read at each scrape. `read` returns its values; if it fails, the figure
+ * Registers one metric with labels, which is read at each scrape. `read` returns its values; if it fails, the metric
  * has none.
  */
 export function lookUpEach<Label extends string>(
@@ -40,7 +40,7 @@ export function lookUpEach<Label extends string>(
     registers: [registry],
     async collect() {
       const figures = await Array.fromAsync(read()).catch(() => []);
-      // The figure is reset only after its values were read, because another scrape may read it meanwhile.
+      // The values are read before the reset. Otherwise another scrape could see the gauge empty while they are read.
       gauge.reset();
       for (const [labels, value] of figures) gauge.set(labels, value);
     },

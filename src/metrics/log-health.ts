@@ -23,7 +23,10 @@ export interface LogSources {
   readonly cosigned?: (() => Promise<number>) | undefined;
 }
 
-/** Registers figures of the log: its position, its followers, its reachability and its clock skew. */
+/**
+ * Registers metrics of the log: its position, reachability and clock skew, its open event streams, and how far
+ * projections and witness lag behind.
+ */
 export function observeLog(registry: Registry, sources: LogSources): void {
   const { store, projector, load, awaySince, skewMs, clock, cosigned } = sources;
   const head = async (): Promise<number> => (await store.head()).position;
@@ -65,7 +68,7 @@ export interface InstanceSources {
   readonly delivery: Delivery;
 }
 
-/** Registers figures of the log's instances, and of the roles that this instance holds. */
+/** Registers metrics of the log's instances, and of the roles that this instance holds. */
 export function observeInstances(registry: Registry, { instances, roles, delivery }: InstanceSources): void {
   const always = [...delivery.configured.map(ROLES.dispatcher), ROLES.retention, ROLES.signedHeads];
   const serving = "Instances that serve this log, as this one sees it.";

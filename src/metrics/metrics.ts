@@ -28,8 +28,8 @@ interface Observed extends ChannelSources, InstanceSources, Omit<LogSources, "pr
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /**
- * Creates the service's figures for Prometheus. Few of them are counted as things happen, so that a click costs little;
- * all others are looked up at each scrape.
+ * Creates the service's metrics for Prometheus. Few of them are counted when something happens, so that a click costs
+ * little; all others are looked up at each scrape.
  */
 export function createMetrics(configured: readonly ChannelName[] = []) {
   const registry = new Registry();
@@ -37,7 +37,7 @@ export function createMetrics(configured: readonly ChannelName[] = []) {
     appends: createAppendMetrics(registry),
     dispatches: createDispatchMetrics(registry, configured),
     countAnswer: createAnswerCount(registry),
-    /** Registers the figures that are looked up in these parts of the service at each scrape. */
+    /** Registers the metrics that are looked up in these parts of the service at each scrape. */
     observe(parts: Observed): void {
       observeChannels(registry, parts);
       observeInstances(registry, parts);
@@ -46,7 +46,7 @@ export function createMetrics(configured: readonly ChannelName[] = []) {
       observeTokens(registry, parts);
       observeProcess(registry, parts.file);
     },
-    /** Returns all figures in Prometheus's text format, of the media type {@link METRICS_TYPE}. */
+    /** Returns all metrics in Prometheus's text format, of the media type {@link METRICS_TYPE}. */
     text: (): Promise<string> => registry.metrics(),
   };
 }
@@ -67,7 +67,10 @@ interface OutreachSources {
 /** Value of the label `reason` for a run that ended because its process died. */
 const ABANDONED = "abandoned";
 
-/** Registers figures of the X account, the day's quota and the run, read from the log. */
+/**
+ * Registers metrics of the X account, the day's quota, the run in progress, campaigns, and the runs that ended while
+ * this process ran.
+ */
 function observeOutreach(registry: Registry, { projector, quota }: OutreachSources): void {
   const run = () => projector.state("run");
   const account = () => projector.state("account");
@@ -107,7 +110,7 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
     "Runs that ended while this process ran, by reason; dry runs are not counted.",
     ["reason"],
   );
-  // Each reason begins at 0, because Prometheus sees no increase in a figure that begins at 1.
+  // Each reason begins at 0, because Prometheus sees no increase in a counter whose first value is 1.
   for (const reason of [...runEnd.anyOf.map((end) => end.const), ABANDONED]) ended.inc({ reason }, 0);
   projector.listen(({ type, data }) => {
     if (type === "RunFinished") ended.inc({ reason: data.reason });
@@ -119,8 +122,8 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
 const DESCRIPTORS = "/proc/self/fd";
 
 /**
- * Registers figures of the process and of the log's disk, by the names that dashboards expect. Does not use the figures
- * of the library prom-client, which wake the process a hundred times a second to measure the event loop.
+ * Registers metrics of the process and of the log's disk, by the names that dashboards expect. Does not use those of
+ * the library prom-client, which wake the process a hundred times a second to measure the event loop.
  */
 function observeProcess(registry: Registry, file: string | undefined): void {
   const startedAt = Math.round(Date.now() / 1_000 - process.uptime());

@@ -286,8 +286,8 @@ export interface SignalStream {
    */
   subscribe(token: string, userId: string): Promise<readonly string[]>;
   /**
-   * Opens the stream of signals for this user, until `signal` aborts. Throws SocialError; NetworkFault if the network
-   * does not answer, or if an open stream breaks.
+   * Opens the stream of signals for this user, until `signal` aborts. Throws a SocialError for a refusal, and a
+   * NetworkFault if the network does not answer or the open stream breaks.
    */
   open(userId: string, signal: AbortSignal): Promise<AsyncIterable<Signal>>;
 }

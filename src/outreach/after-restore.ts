@@ -65,8 +65,8 @@ function restoredAt({ projector }: OutreachContext): number | undefined {
 }
 
 /**
- * True if a restore forbids runs: on its day, lost messages may have used up the quota, and for `settleMs` the network
- * may not show them yet. After a change of time zone, or if the log names none, no run starts for 24 hours.
+ * True if a restore forbids runs today: lost messages may have used up the day's quota, and for `settleMs` the network
+ * may not show them yet. If the time zone changed since or is unknown, runs wait for 24 hours, not only until midnight.
  */
 export function wasRestoredToday(context: OutreachContext): boolean {
   const restored = restoredAt(context);

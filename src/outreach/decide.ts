@@ -86,14 +86,15 @@ export function judgeKnown(
     const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
     if (rendered.reason === "too_long" || missing.length > 0) return refuseUnrendered(rendered, missing);
   }
-  // Recipients who could not be written to would cost a look-up in every run. A new import has them looked up again.
+  // An earlier look-up may have shown that the network refuses messages to this recipient. Another look-up in each run
+  // would cost money, so they are skipped until an import names them again.
   const reason = user === undefined ? findUnreachable(contact) : undefined;
   return reason === undefined ? { verdict: "ask" } : { verdict: "skip", reason };
 }
 
 /**
- * True if only a look-up can confirm the refusal of a requested recipient. The log holds no id and no row of a list for
- * their handle, but it may hold, by their id, the consent that the refusal misses.
+ * True if a refused recipient that a caller requested must be looked up first. Without an id and an imported row, the
+ * log may know the recipient by an id that only the network can tell, and hold their consent there.
  */
 export function needsLookUp(
   state: OutreachState,
@@ -204,7 +205,10 @@ export interface TurnCommand {
   readonly user: SocialUser;
   readonly attempt_id: string;
   readonly run_id: string;
-  /** Account that makes the run. If another account is linked during the run, it sends none of the run's messages. */
+  /**
+   * Account that makes the run. If another account is linked during the run, that account sends none of the run's
+   * messages.
+   */
   readonly accountId: string | undefined;
   readonly now: TurnMoment;
   /** Source in which the run found the recipient; undefined if it retries a recipient of an earlier run. */
@@ -254,8 +258,8 @@ export function decideTurn(
     run_id,
     recipient,
     text: verdict.text,
-    // The shared links are listed even if the recipient has their own, because clicks on those count for the shared
-    // ones.
+    // Lists the shared links even if the text has the recipient's own links in their place, because a click on an own
+    // link counts as a click on the shared one.
     links: [...linksIn(withoutOptOut(rules.template, verdict.text))],
     ...personal,
     variant,
@@ -265,8 +269,8 @@ export function decideTurn(
     ...omitUndefined({ campaign, follows: findFollowed(state, contact, campaign) }),
     day: now.day,
     timezone: now.timezone,
-    // After an operator corrected a log time that was ahead, new events keep the wrong time until the clock passes it.
-    // A gap before the message was measured by the run's clock, which a jump of the server's may separate from the log's.
+    // This time is needed after an operator corrected a log time that was ahead, because events have the wrong time
+    // until the clock passes it; and after an earlier message, because the gap to it was measured by this clock.
     ...((state.quota.corrected !== null || newestAttempt(contact, campaign ?? DEFAULT_CAMPAIGN) !== undefined) && {
       decided_at: isoTime(now.ms),
     }),

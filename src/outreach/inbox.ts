@@ -20,8 +20,8 @@ import { isSuppressed, type OutreachRules, type OutreachState } from "./decide.t
 const PAGE_SIZES = [10, 25, 100];
 
 /**
- * Length of time before the newest message, in ms: the next reading reads messages of that time again, because the
- * network may show one late, behind newer ones.
+ * Length of the time before the newest message, in ms, of which the next reading reads all messages again, because the
+ * network may show a message late, behind newer ones.
  */
 const LATE_MS = 10 * 60_000;
 
@@ -56,7 +56,7 @@ export async function readNewMessages(run: InboxReader, retry: RetryPolicy): Pro
     messages += read.messages.length;
     await recordMessages(run, read.messages);
     const latest = read.messages[0]?.createdAt;
-    // If our clock is ahead of the network's, the time of the newest message counts.
+    // If this machine's clock is ahead of the network's, the time of the newest message is used in its place.
     if (latest !== undefined) lateFrom ??= Math.min(run.clock(), latest) - LATE_MS;
     newest ??= read.messages.find(({ createdAt }) => createdAt <= (lateFrom ?? 0))?.id;
     const isEnded = read.messages.some(isEnd);
@@ -66,8 +66,8 @@ export async function readNewMessages(run: InboxReader, retry: RetryPolicy): Pro
     // opt-out.
     if (isCut && messages > 0) throw new SocialError("unavailable", "the pages of messages lead nowhere");
     if (isEnded || next === undefined) {
-      // The first reading leaves older messages to the source `inbound`, and stores the cursor at which they begin.
-      // Later readings keep the stored cursor, which a run may have moved meanwhile.
+      // Only the first reading stores where it stopped: from that cursor on, the source `inbound` reads the older
+      // messages. Later readings keep the stored cursor, because a run may have moved it.
       const left = (begun ? run.projector.state("inbox").backlog : next) ?? undefined;
       const upTo = newest ?? (begun || next === undefined ? undefined : read.messages.at(-1)?.id);
       return await recordRead(run, messages, { newest_id: upTo, backlog: left });
@@ -93,11 +93,13 @@ export function openOlderMessages(run: InboxReader, retry: RetryPolicy) {
       return await readPage(run, retry, size, cursor);
     } catch (fault) {
       if (!(fault instanceof SocialError) || fault.kind !== "rejected") throw fault;
-      // After a restart the cursor is new, so it was not rejected for its age. The network charges for every restart.
+      // The cursor was refused although the reading started again and got it just now, so age is not the cause. The
+      // network charges for each new start, so there is no further one.
       if (isRestarted) return undefined;
       isRestarted = true;
       follow = guardCursors(undefined);
-      // The network rejects old cursors. Messages that are read a second time add no events.
+      // The network rejects old cursors, so the newest page is read instead. Messages that are read a second time add
+      // no events.
       return readPage(run, retry, size, undefined);
     }
   };
@@ -174,8 +176,8 @@ export function decideReceived(
       const data = { recipient, message_id, received_at: isoTime(createdAt), ...found };
       newEvents.push({ type: "DirectMessageReceived", data });
     }
-    // The wish is recorded even if the sender is suppressed by the hash of a name, because their handle may have
-    // changed by the next message.
+    // An opt-out is recorded even for a sender who is suppressed by the hash of a name, because the sender's handle may
+    // have changed by the next message.
     const wish = readWish(text);
     if (wish === "stop")
       newEvents.push(...suppress(state.contacts, [{ recipient, reason: "opt_out", message_id, ...found }]));
@@ -235,7 +237,8 @@ function denyTracking(
  * Undefined if the log knows it already.
  */
 function isNews(contact: Contact | undefined, { id, createdAt }: InboxMessage): "first" | "reply" | undefined {
-  // The network's clock may differ from ours, so a first message may seem to follow our own message.
+  // Compares ids, not times: the clocks of the network and of the log may differ, so a sender's first message could
+  // seem to answer ours.
   if (contact?.received_id === id) return undefined;
   const answered = (contact === undefined ? [] : outreachByCampaign(contact)).filter(
     ([, { attempted_at: at }]) => at !== undefined && createdAt >= Date.parse(at),

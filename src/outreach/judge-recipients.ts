@@ -104,7 +104,7 @@ export function isForRun(wanted: RunSelection | null, rules: OutreachRules, foun
   });
 }
 
-/** The outcome for a requested recipient that the log lets expect, before the network is asked. */
+/** The outcome that a requested recipient will probably have, judged by the log alone, before the network is asked. */
 export interface Expected {
   readonly recipient: Recipient;
   readonly expected: "message" | "no_message";

@@ -53,7 +53,7 @@ function countedCalls(network: SocialNetwork, count: (more: Partial<Counts>) => 
   };
 }
 
-/** Returns the charge for messages that the network delivered to us by itself. */
+/** Returns the charge for messages that the network sent to us as signals, without a request. */
 export function priceMessages(messages: number, prices: Prices): Usage {
   return priced({ sends: 0, users: 0, followers: 0, posts: 0, messages }, prices);
 }

@@ -80,8 +80,8 @@ export const showQuota = operation({
 });
 
 /**
- * Returns the time for which an answer states the quota, in ms since 1970: not before the newest event. Undefined if
- * the moment asked for is before the first event.
+ * Returns the time for which an answer states the quota, in ms since 1970. For the present, that is at least the time
+ * of the newest event. Undefined if the requested position is before the first event.
  */
 function resolveTime({ moment: { to, until }, time: at }: AnswerMoment, quota: Quota, now: number): number | undefined {
   const newest = at === undefined ? undefined : newestMs(quota, at);

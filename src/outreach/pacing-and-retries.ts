@@ -26,8 +26,8 @@ export function spacingMs(rate: RateWindow | undefined, now: number, fixedMs: nu
   const untilReset = rate === undefined ? 0 : Math.max(0, rate.resetAt - now);
   if (rate !== undefined && rate.remaining <= 0) return untilReset;
   if (fixedMs !== undefined) return fixedMs;
-  // Chance only lengthens this time: without a rate-limit header, no later answer would correct a message that came too
-  // soon.
+  // Without a rate-limit header, chance only makes the wait longer: a message sent too soon could not be corrected,
+  // because later answers do not state a limit either.
   if (rate === undefined) return Math.ceil(DEFAULT_SPACING_MS * (1 + JITTER * random));
   // Chance may shorten this time too, because the next answer states the remaining limit again.
   return Math.ceil((untilReset / rate.remaining) * (1 + JITTER * (2 * random - 1)));
@@ -57,7 +57,7 @@ async function recordPause(run: Omit<RunContext, "pause">, reason: PauseReason, 
     const { metadata, lease } = run;
     await record(run, STREAMS.outreach, [{ type: "RunPaused", data }], { metadata, lease });
   } catch (fault) {
-    // Another instance took the run's lease. The run notices that at its next decision.
+    // A lost lease is ignored here, because the run notices at its next decision that another instance took it.
     if (!(fault instanceof LeaseLost)) throw fault;
   }
 }

@@ -8,12 +8,14 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { operation, refusal, refuse } from "../platform/operation.ts";
 import { usageError } from "../platform/service-error.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
+import type { Contacts } from "../../projections/contact.ts";
 import { asOf, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
 import { UNKNOWN_RECIPIENT } from "../recipients/recipients.operations.ts";
 import { findNamed, recipientAnswer, recipientName } from "../recipients/resolve-recipient.ts";
 import { warnOfSlips } from "../template/check-text.ts";
-import type { Template } from "../template/template.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
+import { warnOfMissingFields } from "./campaigns/change-campaign.ts";
+import { describeOtherConsents } from "./campaigns/rules.ts";
 import { UNKNOWN_CAMPAIGN } from "./campaigns/campaigns.operations.ts";
 import type { OutreachRules } from "./decide.ts";
 import { STAND_INS, survey, type Survey } from "./judge-recipients.ts";
@@ -131,8 +133,7 @@ export const previewOutreach = operation({
         throw usageError(`the variant is not one of the template's variants: ${labels.join(", ")}`);
       const contact = recipient === undefined ? undefined : findNamed(found.states.contacts, recipient);
       if (recipient !== undefined && contact === undefined) return "unknown_recipient";
-      // A request for one recipient is recorded as a read of that recipient's data only, so the answer names no other
-      // one.
+      // The audit then records a read of this one recipient's data, so the answer must name no other recipient.
       const named = contact === undefined ? limit : 0;
       const surveyed = await survey({ ...found.states, ms: clock() }, rules, {
         recipient: contact,
@@ -142,8 +143,8 @@ export const previewOutreach = operation({
       const after = await at(undefined, ...READ);
       // If an erasure or a rebuild replaced a projection while recipients were judged, the counting starts over.
       if (READ.some((name) => after.states[name] !== found.states[name])) continue;
-      const notes = writeNotes(config, template, surveyed, clock());
-      return { ...toPreviewJson(surveyed), notes, as_of: toMomentJson(after) };
+      const notes = writeNotes(config, rules, { found: surveyed, contacts: found.states.contacts, ms: clock() });
+      return { ...toPreviewJson(surveyed, describeOtherConsents(contact, rules)), notes, as_of: toMomentJson(after) };
     }
   },
   discloses({ variants: [variant], requested }) {
@@ -154,7 +155,10 @@ export const previewOutreach = operation({
   examples: ["", "sara_sells", "--basis opt_in --json"],
 });
 
-function toPreviewJson({ variants, skips, requested, ...counts }: Survey): Omit<Preview, "notes" | "as_of"> {
+function toPreviewJson(
+  { variants, skips, requested, ...counts }: Survey,
+  otherConsents: string | undefined,
+): Omit<Preview, "notes" | "as_of"> {
   return {
     ...counts,
     variants: variants.map(({ variant, recipients, sample }) => ({
@@ -166,23 +170,32 @@ function toPreviewJson({ variants, skips, requested, ...counts }: Survey): Omit<
       too_long: sample?.rendered.ok === false && sample.rendered.reason === "too_long" ? sample.rendered.length : null,
     })),
     skips: [...skips].map(([reason, skipped]) => ({ reason, ...skipped })),
-    requested: requested === undefined ? null : toRequestedJson(requested),
+    requested: requested === undefined ? null : toRequestedJson(requested, otherConsents),
   };
 }
 
-function toRequestedJson({
-  verdict: found,
-  ...requested
-}: NonNullable<Survey["requested"]>): Static<typeof requestedJson> {
+function toRequestedJson(
+  { verdict: found, ...requested }: NonNullable<Survey["requested"]>,
+  otherConsents: string | undefined,
+): Static<typeof requestedJson> {
   const { variant = null } = requested;
   if (found.verdict === "ask") return { verdict: found.verdict, reason: null, detail: null, variant };
-  const detail = "detail" in found ? (found.detail ?? null) : null;
-  // A preview judges no run in progress, so none has left out the recipient.
+  const own = "detail" in found ? found.detail : undefined;
+  const others = found.reason === "no_consent" ? otherConsents : undefined;
+  const detail = [own, others].filter((one) => one !== undefined).join("; ") || null;
+  // A preview judges outside of any run, so `left_out` (of the run) says nothing here and is not shown.
   return { verdict: found.verdict, reason: found.reason === "left_out" ? null : found.reason, detail, variant };
 }
 
-/** Returns sentences for the operator on what the preview cannot show. `ms`: the present time, since 1970. */
-function writeNotes({ outreach }: Config, template: Template, found: Survey, ms: number): string[] {
+interface Previewed {
+  readonly found: Survey;
+  readonly contacts: Contacts;
+  /** Present time, ms since 1970. */
+  readonly ms: number;
+}
+
+/** Returns sentences for the operator on what the preview cannot show. */
+function writeNotes({ outreach }: Config, { template }: OutreachRules, { found, contacts, ms }: Previewed): string[] {
   const { sources, window, timezone } = outreach;
   const texts = found.variants.map(({ sample }) => (sample?.rendered.ok === true ? sample.rendered.text : ""));
   const others = sources.filter((name) => name !== "list");
@@ -193,6 +206,7 @@ function writeNotes({ outreach }: Config, template: Template, found: Survey, ms:
     ...(others.length === sources.length ? ["RECIPIENT_SOURCES lacks list: no run contacts imported recipients"] : []),
     ...(others.length === 0 ? [] : [`only a dry run shows recipients of ${others.join(", ")}`]),
     ...warnOfSlips(template.text),
+    ...warnOfMissingFields(template, contacts),
     ...[warnOfNoOptOut({ template, stopWords: outreach.stopWords })].filter((warning) => warning !== undefined),
     ...(window === undefined ? [] : [`sending window: ${describeWindow(window, timezone, ms)}`]),
   ];

@@ -18,7 +18,7 @@ function plainDate(timezone: string, ms: number): Temporal.PlainDate {
   return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone).toPlainDate();
 }
 
-/** Returns the present time in ms, never before the newest event: a clock that was set back restores no quota. */
+/** Returns the present time in ms, never before the newest event, so that setting the clock back frees no quota. */
 export function newestMoment({ projector, clock }: StateContext): number {
   return Math.max(clock(), newestMs(projector.state("quota"), projector.time));
 }

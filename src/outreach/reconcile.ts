@@ -35,10 +35,11 @@ export async function settleOpen(
   await markInDoubt(context, attempts);
   let unsettled = [...attempts];
   const { open } = context.projector.state("run");
-  // The network may show a message late, so the first read waits `settleMs` after the time of the doubt. After a 429
-  // that may be long after the intent.
+  // The network may show a message late, so the first read waits until `settleMs` after the doubt began. That is later
+  // than the intent to write if a 429 delayed the request.
   const asked = unsettled.map(([id, attempt]) => Date.parse(open.get(id)?.doubted_at ?? attempt.attempted_at));
-  // The log's clock may be ahead of ours. No message was sent later than now, so the wait starts now at the latest.
+  // If the log's clock is ahead of this machine's, a recorded time may lie in the future. No message was sent later
+  // than now, so the wait counts from now at the latest.
   let notBefore = Math.min(Math.max(0, ...asked), context.clock()) + context.settleMs;
   for (let read = 1; read <= ABSENT_READS && unsettled.length > 0; read++) {
     await waiting.pause("settling", notBefore);
@@ -133,7 +134,7 @@ async function look(
     return doubtful("too many messages follow it in the conversation");
   } catch (fault) {
     if (!(fault instanceof SocialError)) throw fault;
-    // The network's message may name the recipient, so the event says this instead.
+    // The event states this text in place of the network's message, which may name the recipient.
     return doubtful(fault.message, "X did not show the conversation");
   }
 }
@@ -143,14 +144,14 @@ function attemptFields(attempt_id: string, { run_id, recipient, campaign }: Open
 }
 
 /**
- * A message this much older than an attempt, in ms, was surely sent before it. Less is no proof: the log's time never
- * runs backwards, so a wrong clock may have put the attempt a day ahead.
+ * A message that is older than an attempt by at least this time, in ms, was surely sent before it. A smaller difference
+ * proves nothing: after a wrong clock, the attempt's time may be a day ahead.
  */
 const CLOCK_SKEW_MS = 48 * 60 * 60_000;
 
 /**
- * Finds our message in a conversation by its text alone, not its time. If an earlier attempt, given up as not
- * delivered, sent the same text, the recipient has it just as well.
+ * Finds our message in a conversation by its text alone, not its time. If an earlier attempt that counts as not
+ * delivered sent the same text after all, the recipient has the message all the same.
  */
 export function findSent(conversation: readonly SentDm[], { text }: { readonly text: string }, ownId: string) {
   const wanted = comparable(text);
@@ -163,8 +164,8 @@ export function findSent(conversation: readonly SentDm[], { text }: { readonly t
 const SEND_SKEW_MS = 5 * 60_000;
 
 /**
- * True if the conversation has any message of ours since the attempt. No message has the attempt's text, but the
- * network may have changed ours, so the attempt stays in doubt.
+ * True if the conversation has any message of ours since the attempt. Called if none has the attempt's text: the
+ * network may have changed the text, so the attempt then stays in doubt.
  */
 function hasUnknown(conversation: readonly SentDm[], { attempted_at }: OpenAttempt, ownId: string): boolean {
   const earliest = Date.parse(attempted_at) - SEND_SKEW_MS;
@@ -195,7 +196,10 @@ function comparable(text: string): string {
     .trim();
 }
 
-/** Counts how many of these messages in doubt events settled from a position on, whichever instance appended them. */
+/**
+ * Counts how many of these messages in doubt were settled by events from position `from` on, whichever instance
+ * appended the events.
+ */
 export async function countSettled(store: LogStore, from: number, attempts: ReadonlyMap<string, OpenAttempt>) {
   const outcomes = { sent: 0, not_delivered: 0 };
   for await (const { type, data } of store.read({ from, types: ["DirectMessageSent", "DirectMessageFailed"] })) {

@@ -54,7 +54,7 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
   const once = async (steal: boolean): Promise<"settled" | "running"> => {
     const { current, open } = context.projector.state("run");
     if (current === null && open.size === 0) return "settled";
-    // The lease is taken under another holder's name: under that of the run, it would be renewed even if the run is
+    // Takes the lease as a new holder: as the run's own holder this would succeed, as a renewal, even if the run is
     // still in progress.
     const lease = await takeRunLease(context, context.makeId(), steal);
     if (lease === undefined) return "running";

@@ -30,7 +30,7 @@ export interface Batch {
   readonly entries: readonly BatchEntry[];
   /**
    * Data of the `SourceRead` event, which the run records once all recipients of the batch are judged. A later run
-   * reads the source from there.
+   * continues the source from the cursor in this event.
    */
   readonly read?: Omit<DataOf<"SourceRead">, "run_id">;
 }
@@ -41,8 +41,8 @@ export interface Batch {
  */
 export interface Source {
   /**
-   * Name of the source. `again` yields recipients that an earlier run could not write to yet, `last` those whose
-   * message the network refused.
+   * Name of the source. `again`: recipients that an earlier run could not write to yet. `last`: recipients whose
+   * message from an earlier run the network refused.
    */
   readonly name: RecipientSource | "again" | "last";
   /** Yields the source's recipients in batches. Throws the network's SocialError. */
@@ -87,7 +87,8 @@ export interface OutreachContext extends QuotaContext, ReplyRules {
   readonly settleMs: number;
   readonly prices: Prices;
   /**
-   * Returns a random text from which the codes of one recipient's own links are derived. Undefined: all share links.
+   * Returns a random text from which the codes of one recipient's own links are derived. Undefined if all recipients
+   * get the same links.
    */
   readonly newLinkSecret: (() => string) | undefined;
   /** Returns a random code, which cannot be guessed, for the address of one recipient's page to opt out. */
@@ -179,7 +180,10 @@ export interface Waiting {
 
 export interface RunContext extends OutreachContext, Waiting {
   readonly runId: string;
-  /** Account that makes the run. If another account is linked during the run, it sends none of the run's messages. */
+  /**
+   * Account that makes the run. If another account is linked during the run, that account sends none of the run's
+   * messages.
+   */
   readonly accountId: string | undefined;
   /** Lease that lets only this instance make a run. */
   readonly lease: HeldLease;

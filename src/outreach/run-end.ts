@@ -21,8 +21,8 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
 ]);
 
 /**
- * True if the chat must be told that an operator has to act. A dead grant is announced by the code that finds it; only
- * one that was renewed and still refused is announced here.
+ * True if the chat must be told that an operator has to act. If X revoked the authorization, the code that notices this
+ * tells the chat; here it is told only if a freshly renewed authorization was refused.
  */
 export function callsForAction({ projector }: RunContext, reason: RunEnd): boolean {
   return CALLS_FOR_ACTION.has(reason) || (reason === "not_authorized" && projector.state("account").authorized);
@@ -55,7 +55,7 @@ const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "fault",
 ]);
 
-/** Query for the events of runs, newest first. A reader stops at the start of the run it looks for. */
+/** Query that reads events of runs, newest first. Readers stop at the start of the run that they look for. */
 const BACK_TO_START = {
   types: [
     "RunFinished",

@@ -68,7 +68,8 @@ function hasTooManyFailures({ sent, in_doubt, failed, withdrawn }: RunState, { s
 }
 
 /**
- * True if the run's limits include such a recipient. An undefined `variant` is unknown so far, so it counts as a match.
+ * True if the run's limits include a recipient with this variant, basis and source. An undefined `variant` is not known
+ * yet, so it counts as a match.
  */
 export function isSelected(
   wanted: RunSelection | null,
@@ -87,8 +88,8 @@ export function isSelected(
 export const REFUSED_IN_A_ROW_MAX = 5;
 
 /**
- * If the network has now refused at least {@link REFUSED_IN_A_ROW_MAX} recipients in a row, it has probably restricted
- * our account: returns those before this one. Undefined if the refusal concerns this recipient alone.
+ * Returns the recipients refused just before this one if at least {@link REFUSED_IN_A_ROW_MAX} in a row were refused
+ * now: the network has then probably restricted our account. Undefined if only this recipient is concerned.
  */
 export function refusedForAccount({ contacts }: { readonly contacts: Contacts }, recipient: KnownRecipient) {
   const contact = findPerson(contacts, recipient);

@@ -36,7 +36,7 @@ export interface RuleParts {
   readonly keyring: Keyring;
 }
 
-/** Returns the configured rules. Without a template, they have one that no run sends. */
+/** Returns the configured rules. If no template is configured, they get a placeholder that no run sends. */
 export function toOutreachRules({
   config,
   hashesOf,
@@ -55,14 +55,17 @@ export function toOutreachRules({
   return { template, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
 }
 
-/** Returns a template in place of one that is not configured. Campaigns take from it what their links begin with. */
+/**
+ * Returns a placeholder for a template that is not configured. Campaigns take the beginning of their links and of their
+ * pages to opt out from it.
+ */
 export function emptyTemplate({ links, outreach }: CampaignConfig): Template {
   return parseTemplate("-", links.base, undefined, outreach.optOutBase);
 }
 
 /**
- * Returns the rules for the runs of a campaign, which has a message of its own; those of `default` stay as they are. A
- * text that the settings cannot send is a fault in the rules, which no run may start with.
+ * Returns the rules for the runs of a campaign: those of `default`, with the campaign's own topic and message. If the
+ * settings cannot send its text, the rules say why, and no run starts.
  */
 export function rulesForCampaign<Rules extends { readonly template: Template }>(
   rules: Rules,

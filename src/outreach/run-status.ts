@@ -74,8 +74,8 @@ function readCurrentRun({ state, now }: PageMoment<"quota" | "run" | "runs">, se
     isDry: dry_run,
     sent,
     /**
-     * Maximum number of messages of the current run, with those on their way. It sends fewer if no further recipients
-     * are left.
+     * Maximum number of messages that the run will have sent, including those that are being sent. It sends fewer if it
+     * runs out of recipients.
      */
     sentMax: places + left,
     skipped: skipped - contacted,
@@ -329,8 +329,8 @@ export function checkRun(
 }
 
 /**
- * People that a dry run may look up, with the position up to which they are counted. To count 100,000 takes 20 ms, and
- * each page with the button shows the number.
+ * Cache of the number of people that a dry run may look up, as of a position: counting 100,000 takes 20 ms, and each
+ * page with the button for a dry run shows the number.
  */
 const lookedUp = new WeakMap<object, { readonly position: number; readonly people: number }>();
 
@@ -342,7 +342,8 @@ export function readDryRunCost({ stateNow, position }: PageMoment, { requireCons
   const contacts = stateNow("contacts");
   let counted = lookedUp.get(contacts);
   if (counted?.position !== position) {
-    // Twenty campaigns would take twenty passes over all recipients for one page, so a looser bound holds for several.
+    // With several campaigns, counts all recipients who can get a message, which is an upper bound: an exact count
+    // would need one pass over the recipients for each campaign.
     const hasOthers = listOpenCampaigns(stateNow("campaigns")).length > 1;
     const people = hasOthers ? countWritable(contacts) : countReachable(contacts, { requireConsent });
     counted = { position, people };

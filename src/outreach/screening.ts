@@ -72,8 +72,8 @@ export interface Ended {
 }
 
 /**
- * Creates the screening of a run's recipients, in runs and dry runs alike. `decide.ts` judges each before and after the
- * look-up; this file leaves out those not in this run, unknown to the network, or with a message found after a restore.
+ * Creates the screening of recipients for runs and dry runs. `decide.ts` judges each before and after the look-up. This
+ * file also leaves out those not in this run, unknown to the network, or with a message found after a restore.
  */
 export function createScreening(run: RunContext, actions: RunActions) {
   const left = (): number => placesLeft(outreachState(run), run.rules, quotaNow(run)) - actions.planned();
@@ -191,14 +191,14 @@ async function screenRequested(screening: Screening): Promise<RunEnd | undefined
     const end = await screenBatch(screening, REQUESTED, entries);
     if (end !== undefined) return end;
   }
-  // Postponed requests stay in the log: they do not make the present source be read again.
+  // Requests whose recipients were postponed stay in the log, so the present source need not be read again for them.
   screening.isSourceUnfinished = isSourceUnfinished;
   return undefined;
 }
 
 const REQUESTED: TurnSource = { name: "requested" };
 
-/** True if the recipient already had a turn in this run, requested by a caller. */
+/** True if the recipient has already had a turn in this run because a caller requested them. */
 function wasServed({ served }: Screening, source: TurnSource, { id, username }: Recipient): boolean {
   if (source === REQUESTED) return false;
   const names = [...(id === undefined ? [] : [{ id }]), ...(username === undefined ? [] : [{ username }])];
@@ -265,7 +265,7 @@ function nextOpening({ run, closedZones }: Screening): number | undefined {
  * their recipients is checked.
  */
 function isSourceSelected({ projector, rules }: RunContext, { name }: Source): boolean {
-  // Only runs of `default` read the network's lists (sources without `isKnown`), because a list has one cursor.
+  // A list of the network (a source without `isKnown`) has one stored cursor, so only runs of `default` read it.
   if (rules.campaign !== undefined && SOURCE_KINDS[name].isKnown === undefined) return false;
   const wanted = projector.state("run").current?.source;
   return wanted === undefined || [wanted, undefined].includes(namedSource(name));
@@ -300,7 +300,7 @@ async function screenBatch(screening: Screening, source: TurnSource, entries: re
       if (stopped !== undefined) return stopped;
       if (wasServed(screening, source, user)) continue;
       const written = await writeUnlessFound(screening, user, source);
-      // The recipient is looked up again when their window opens, which may be on another day.
+      // The run must look the recipient up again when their window opens, possibly on another day.
       if (written === "closed") seen.delete(user.id);
       else if (written !== undefined) return written;
     }

@@ -95,8 +95,8 @@ export function isClosed({ hours }: SendWindow, timezone: string, { ms, clockMs 
 }
 
 /**
- * True if the closed sending window refuses the start of a run. With a window for each recipient, it may be open for
- * some of them.
+ * True if a closed sending window refuses the start of a run. If each recipient has a window in their own time zone,
+ * none does, because the window may be open for some.
  */
 export function refusesStart(window: SendWindow | undefined, now: TurnMoment): boolean {
   return window?.whenClosed === "end" && window.zone === "quota" && isClosed(window, now.timezone, now);

@@ -84,8 +84,8 @@ async function intend(context: RunContext, user: SocialUser, source: RecipientSo
 }
 
 /**
- * Sends the message until its outcome is known. A 429 proves that it was not delivered, so it is sent again once the
- * rate limit resets; a 401, once with a fresh token. Checks before each request that it is still wanted.
+ * Sends the message until its outcome is known, checking before each request that it may still be sent. A 429 proves
+ * that it was not delivered, so it is sent again once the rate limit resets; after a 401, once with a fresh token.
  */
 async function sendUntilDecided(context: RunContext, intent: Intent): Promise<SendDecided> {
   const { attempt, text } = intent;
@@ -107,7 +107,9 @@ async function sendUntilDecided(context: RunContext, intent: Intent): Promise<Se
 /** Upper bound of the time that one request to send takes, in ms. The lease must last at least this long. */
 const SEND_MS_MAX = 20_000;
 
-/** Stands in for the network's answer when the message was withdrawn before the request, so that there is none. */
+/**
+ * Placeholder for the network's answer if the run gave the message up before the request, so that there is no answer.
+ */
 const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up before", rate: undefined };
 
 /**
@@ -129,10 +131,10 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   // The lease may have expired while the log was read.
   if (!isOurs()) return "lease_lost";
   if (context.signal.aborted) return "stopped";
-  // Renewing the lease has just measured the difference to the log's clock.
+  // The difference of the clocks is up to date: renewing the lease above has just measured it.
   if (isSkewed(context.skewMs())) return "clock_skewed";
   const now = quotaNow(context);
-  // The message counts for the day of its intent. Sent today, it would exceed today's limit.
+  // The message counts for the day of its intent, which is over. Sent now, it could exceed the limit of the new day.
   if (now.day !== day) return "day_over";
   const isClosed = isClosedFor(context.rules.window, contact, now);
   return isClosed ? "window_closed" : undefined;
@@ -153,8 +155,8 @@ export async function recordOutcome(
 }
 
 /**
- * Decides which events record an attempt's outcome. None if the attempt is settled, or if it is in doubt and the
- * outcome is a doubt too.
+ * Decides which events record an attempt's outcome. Returns no event if the attempt is settled, or if it is in doubt
+ * and the new outcome is a doubt too.
  */
 export function decideRecorded(
   { open }: Run,

@@ -66,8 +66,8 @@ export interface TriggerRequest {
   readonly metadata: EventMetadata;
   readonly selection?: RunSelection;
   /**
-   * Recipients to write to. A run starts for them alone; with no limits in `selection`, they join a run in progress of
-   * the same campaign. Undefined: a run for all.
+   * Recipients to write to; undefined for all recipients. The run is for these recipients alone. If `selection` sets no
+   * limits, they join a run of the same campaign that is in progress.
    */
   readonly recipients?: readonly Recipient[] | undefined;
   /**
@@ -102,7 +102,8 @@ export function createRunner(context: OutreachContext) {
       if (refused !== undefined && context.projector.state("run").current !== null) return refused;
       const triggered = await startRun(request);
       if (triggered.kind !== "running" || triggered.run_id === undefined || !joinsRuns(request)) return triggered;
-      // Another run may have begun or ended since the attempt to join, so the request tries to join once more.
+      // The refusal is returned only if another attempt to join fails too: the run in progress may have begun or ended
+      // since the first attempt.
       refused = triggered;
     }
   };
@@ -115,8 +116,8 @@ export function createRunner(context: OutreachContext) {
     if ("kind" in taken) return taken;
     await using held = new AsyncDisposableStack();
     const lease = held.use(taken);
-    // `fenced` calls this function once more if the lease expired while this process stood still: by then, the day or
-    // the sending window may be over.
+    // If the lease expired while this process was paused, `fenced` calls this function again, and it decides again,
+    // because the day or the sending window may be over by then.
     let expected: readonly Expected[] | undefined;
     let own = context;
     const first = await lease.fenced(async (fence) => {
@@ -205,7 +206,9 @@ async function reconcile(context: OutreachContext, { tryOnce }: ReturnType<typeo
   return (await tryOnce()) === "running" ? runningNow(context) : ({ kind: "settled" } as const);
 }
 
-/** Refuses a request for a run by the state of now. `context`: that of its campaign. Undefined if it may start. */
+/**
+ * Refuses a request for a run by the present state. `context`: that of its campaign. Undefined if the run may start.
+ */
 async function refuse(
   context: OutreachContext,
   { dryRun, metadata, selection, recipients }: TriggerRequest,
@@ -266,7 +269,8 @@ async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Pro
     const lease = await takeRunLease(context, runId, false);
     if (lease !== undefined) return lease;
     const running = await runningNow(context);
-    // The lease's holder may be about to record its run, or its run may have ended already.
+    // Without a run in the log, the holder of the lease is about to record its run, or has just ended it. So the loop
+    // looks again, a limited number of times.
     if (running.run_id !== undefined || poll >= START_POLLS) return running;
     await context.sleep(START_POLL_MS, never);
   }

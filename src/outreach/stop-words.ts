@@ -29,8 +29,8 @@ const SHORT_CHARS_MAX = 9;
 const SHORT_UNSPACED_CHARS_MAX = 3;
 
 /**
- * Words before or after a stop word that do not change its meaning: greetings, "please" and thanks, in the languages in
- * which replies were tried.
+ * Words before or after a stop word that do not change its meaning: greetings, "please" and thanks, in the languages of
+ * the replies that we tested.
  */
 const COURTESIES = [
   // English, German, Dutch.
@@ -62,7 +62,8 @@ export function createWishReader(
     others,
   );
   const prepare = createComparison(others);
-  // Compiled for the first reply that needs them, because they take a tenth of a service's start.
+  // The patterns are compiled when the first reply needs them, because compiling them takes a tenth of the time of a
+  // start.
   let meaningless: readonly RegExp[] | undefined;
   return (text) => {
     if (!hasWord(text)) return undefined;
@@ -146,7 +147,7 @@ function comparable(text: string): string {
       .normalize("NFKC")
       .replace(INVISIBLE, "")
       .toLowerCase()
-      // In lower case, a Turkish capital İ becomes an i and a combining dot.
+      // Removes the dot: in lower case, a Turkish capital İ becomes an i and a combining dot.
       .replaceAll("i\u0307", "i")
       .replace(DASHES, "-")
       .replace(/\s+/g, " ")

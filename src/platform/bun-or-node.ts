@@ -7,8 +7,8 @@ declare const STARTED_AS: string | undefined;
 export const isBun: boolean = process.versions.bun !== undefined;
 
 /**
- * Environment of the process as the system gave it: Bun adds files such as `.env` to `process.env` before any code
- * runs, and alters values. Undefined if Bun did so and the system has no record of the original.
+ * Environment of the process as the system gave it. Bun adds the settings of files such as `.env` to `process.env`
+ * before any code runs, and alters values. Undefined if Bun did so, and the system has no record of the original.
  */
 export function originalEnvironment(record = "/proc/self/environ"): Record<string, string | undefined> | undefined {
   const isOriginal = !isBun || typeof STARTED_AS !== "undefined" || process.execArgv.includes("--no-env-file");

@@ -5,7 +5,7 @@ import { v7 } from "uuid";
 /** Function that returns the time in ms since the epoch. */
 export type Clock = () => number;
 
-/** Function that creates an id for an event, run or request: a UUIDv7, so that ids sort by time. */
+/** Function that creates an id for an event, run or request. It is a UUIDv7, so that ids sort by time. */
 export type MakeId = () => string;
 
 export const systemClock: Clock = () => Date.now();

@@ -1,8 +1,8 @@
 import { nextTurn } from "./time-slices.ts";
 
 /**
- * Runs `turn` soon after it was requested; all requests that came until then share one turn. Without sharing, turns
- * took 12 to 16 % of the request thread while a backlog drained. `turn` must never reject.
+ * Creates a scheduler that runs `turn` soon after a request for it; all requests until then share one turn. Without
+ * sharing, turns took 12 to 16 % of the request thread while a backlog was sent. `turn` must never reject.
  */
 export function createCoalescingScheduler(turn: () => Promise<void>) {
   let running: Promise<void> | undefined;
@@ -28,7 +28,7 @@ export function createCoalescingScheduler(turn: () => Promise<void>) {
     get stopped(): boolean {
       return stopped;
     },
-    /** Stops the scheduler: it begins no further turn. Resolves once the turn in progress has ended. */
+    /** Stops the scheduler, so that it begins no further turn. Resolves once the turn in progress has ended. */
     async stop(): Promise<void> {
       stopped = true;
       asked = false;

@@ -1,5 +1,6 @@
 import { Type, type TProperties, type TSchema } from "@sinclair/typebox";
 import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
+import { EITHER } from "./counts-and-lists.ts";
 
 /** The building blocks of the API's schemas. Clients must expect members in addition to those of an answer's schema. */
 
@@ -20,6 +21,16 @@ export const closedObject = <Members extends TProperties>(members: Members) => T
 
 /** Pattern of a text that is more than white space. */
 export const TEXT = "\\S";
+
+/** Pattern of a campaign's name. */
+export const CAMPAIGN_NAME = "^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$";
+
+/** Words for patterns that people meet in forms. */
+const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
+  [TEXT, "a text that is not blank"],
+  [`^$|${TEXT}`, "a text that is not blank"],
+  [CAMPAIGN_NAME, "1 to 40 lower-case letters, digits and hyphens"],
+]);
 
 /**
  * Maximum number of places at which a value does not match its schema that are listed; a request body may have tens of
@@ -47,9 +58,20 @@ export function createCheck(schema: TSchema): (value: unknown) => readonly Misfi
 
 function listMisfits(check: TypeCheck<TSchema>, value: unknown): readonly Misfit[] {
   const messages = new Map<string, string>();
-  for (const { path, message, errors } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
-    // If a member may also be null, the message about its other type is more useful.
-    if (!messages.has(path)) messages.set(path, errors[0]?.First()?.message ?? message);
+  for (const { path, message, schema, errors } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
+    // A member that may also be null fails both as null and as its other type. The message about the other type is more
+    // useful.
+    if (!messages.has(path)) messages.set(path, describeSchema(schema) ?? errors[0]?.First()?.message ?? message);
   }
   return [...messages].map(([path, message]) => ({ path, message }));
+}
+
+/** Says what a member must be, for one of several words and for a pattern with words; undefined for other schemas. */
+function describeSchema({ anyOf = [], pattern }: TSchema): string | undefined {
+  const words = (anyOf as readonly TSchema[])
+    .map((one) => one["const"] as unknown)
+    .filter((one) => typeof one === "string");
+  if (words.length > 0 && words.length === anyOf.length) return `Expected ${EITHER.format(words)}`;
+  const known = PATTERN_WORDS.get(pattern);
+  return known && `Expected ${known}`;
 }

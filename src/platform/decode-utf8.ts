@@ -27,8 +27,8 @@ export class NotUtf8 extends Error {
 }
 
 /**
- * Decodes the text of a file, without a byte order mark. Throws {@link NotUtf8}: a guess at another encoding would
- * alter the text.
+ * Decodes the text of a file, without a byte order mark. Throws {@link NotUtf8}, because a guess at another encoding
+ * would alter the text.
  */
 export function decodeUtf8(bytes: Uint8Array): string {
   const [first = 0, second = 0] = bytes;

@@ -1,8 +1,8 @@
 import { createLogger, errorFields } from "./logger.ts";
 
 /**
- * Logs each error that no code has caught as one line, and the process continues: one request or timer is no reason to
- * drop all others, and all that must be right is in the event log's transactions. Returns the function that logs.
+ * Logs each uncaught error as one line, and lets the process continue, because a failed request or timer is no reason
+ * to drop all others. The log's transactions keep the data consistent. Returns the function that logs.
  */
 export function handleUncaughtErrors(write: (line: string) => void) {
   const logger = createLogger("error", write, Date.now);

@@ -43,7 +43,7 @@ export function parseAmount(decimal: string | number, currency: string): number 
   const kept = fraction.replace(/0+$/, "").padEnd(decimals, "0");
   if (kept.length > decimals) return undefined;
   const amount = BigInt(whole + kept);
-  // Returns 0 and not -0, which JSON would write like 0.
+  // Returns 0 and not -0, so that a value is the same before and after JSON, which writes both as 0.
   return amount > AMOUNT_MAX ? undefined : amount === 0n ? 0 : Number(sign + amount);
 }
 
@@ -65,5 +65,5 @@ export function divideRounded(units: bigint, by: bigint): bigint {
   return (units + half) / by;
 }
 
-/** Returns a decimal that JSON writes as it is: a binary fraction would not hold it exactly. */
+/** Returns a decimal that JSON writes as it is, because a binary fraction would not hold it exactly. */
 export const { rawJSON: rawNumber } = JSON as unknown as { readonly rawJSON: (decimal: string) => object };

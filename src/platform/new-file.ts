@@ -18,14 +18,13 @@ import { ServiceError } from "./service-error.ts";
 import { systemCode, withPath } from "./system-fault.ts";
 
 /**
- * File mode for files that commands write, which only their owner may read: they hold personal data, or prove
- * something.
+ * File mode for files that commands write. Only their owner may read them, because they hold personal data or proofs.
  */
 const OWNER_ONLY = 0o600;
 
 /**
- * Makes a file that exists as a whole or not at all, durably: a `.partial` next to it gets the content, and then the
- * name. A killed process leaves only the `.partial`. Throws a ServiceError (conflict) if the file exists.
+ * Makes a file that is whole or absent, durably: writes a `.partial` file next to it, and gives that file its name at
+ * the end. A killed process leaves only the `.partial` file. Throws a ServiceError (conflict) if the file exists.
  */
 export async function makeNewFile(
   file: string,

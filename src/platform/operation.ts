@@ -125,7 +125,9 @@ export interface Operation<
    * run first, and asks about this input.
    */
   holdTo?(counted: Static<TObject<Output>>, input: Static<TObject<Input>>): Static<TObject<Input>>;
-  /** True if the operation can also answer where no log exists. Then `at` of its context throws. */
+  /**
+   * True if the operation can also answer where no log exists. Then reading a state, by `at` of its context, rejects.
+   */
   readonly isLogOptional?: true;
   /** True if the command line can repeat the operation, with `--watch`. */
   readonly isRepeatable?: true;

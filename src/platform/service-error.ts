@@ -1,6 +1,7 @@
 /**
- * Kinds of failure. Each has a command's exit code (`commands/shared/exit-code.ts`, after sysexits) and an HTTP status
- * (`http/server/problem.ts`). One without them is our fault: exit code 1 with a stack, or a bare 500.
+ * Kinds of failure, with a command's exit code (`commands/shared/exit-code.ts`) and an HTTP status
+ * (`http/server/problem.ts`). A kind without an exit code or status is a bug there: exit code 1 with a stack, or a
+ * plain 500.
  */
 export type ErrorKind =
   /** The arguments of a command or a call do not fit. Exit 2. */
@@ -27,8 +28,8 @@ export type ErrorKind =
   /** The log was closed, or stopped after a fault. HTTP 503. */
   | "closed"
   /**
-   * It is not known yet if the events were recorded. The next start, or a repeat under the request's idempotency key,
-   * will tell. HTTP 503.
+   * It is not known yet if the events were recorded. The next start will find out, or a repeat under the request's
+   * idempotency key. HTTP 503.
    */
   | "in_doubt"
   /** A network did not answer, or its answer was unusable. Try again later. Exit 75, HTTP 502. */

@@ -20,8 +20,8 @@ interface SignalDeps {
 }
 
 /**
- * Watches for the signals that ask the process to end. `signal` then aborts, and a command that has read it must end
- * the process in order. Without such a command, or when asked again, the process ends at once.
+ * Watches for the signals that ask the process to end. If a command has read `signal`, it aborts, and the command ends
+ * the process in order. If no command has read it, or when asked a second time, the process ends at once.
  */
 export function watchSignals({ on, exit, now }: SignalDeps) {
   const interrupted = new AbortController();
@@ -35,7 +35,7 @@ export function watchSignals({ on, exit, now }: SignalDeps) {
         return;
       }
       askedAt = now();
-      // The signal's reason is the exit code, for commands that fail when they are interrupted.
+      // The reason of the abort is the exit code, for commands that fail when they are interrupted.
       interrupted.abort(code);
     });
   }

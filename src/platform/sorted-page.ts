@@ -29,8 +29,8 @@ export interface ListPage<Name extends string> {
 const DIGITS = 16;
 
 /**
- * Maximum number of rows that {@link createSortedPage} keeps before it drops those that are not on the page: few such
- * cuts, and little memory.
+ * Maximum number of rows that {@link createSortedPage} holds before it drops those that are not on the page. So a long
+ * list takes little memory, and sorting is rare.
  */
 const KEPT_MAX = 4_096;
 
@@ -48,7 +48,7 @@ export function createSortedPage({ sort: { order }, after, limit }: ListPage<str
     return one.value < other.value ? -sign : sign;
   };
   const kept: SortPlace[] = [];
-  /** Place after which no row can be on the page any more. */
+  /** Place after which no row can be on the page. Undefined until rows were dropped for the first time. */
   let last: SortPlace | undefined;
   const cut = (): void => {
     kept.sort(compare).splice(limit + 1);

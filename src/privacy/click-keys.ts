@@ -77,14 +77,14 @@ export type ClickKeys = ReturnType<typeof createClickKeys>;
 const LEAVES = 16 ** LEAF_DIGITS;
 
 /**
- * Maximum number of today's client addresses whose key (a leaf of the day's key tree) is cached. With many more,
- * caching costs more than deriving another leaf, which an address gets at its next click once it was dropped.
+ * Maximum number of today's client addresses whose key (a leaf of the day's key tree) is cached. If an address was
+ * dropped from the cache, its next click gets another leaf, which costs less than caching many more addresses.
  */
 const ADDRESSES_MAX = 4_096;
 
 /**
- * Gives each client address a key for its clicks. Stores nothing for a click or an address, so intake costs no second
- * fsync. Keys are not derived from addresses, so none can be found by trying out addresses.
+ * Gives each client address a key for its clicks. Stores nothing for a click or an address, so recording a click waits
+ * for the disk only once. Keys are not derived from addresses, so none can be found by trying out addresses.
  */
 export function createClickKeys(keys: KeyStore) {
   /**
@@ -153,8 +153,8 @@ export function createClickKeys(keys: KeyStore) {
       await preparing;
     },
     /**
-     * Drops the cached tree, and each address gets another leaf. The keyring calls this when keys may have been
-     * deleted.
+     * Drops the cached tree and all cached keys, so each address gets another leaf at its next click. The keyring calls
+     * this when keys may have been deleted.
      */
     refresh: drop,
   };
@@ -169,7 +169,8 @@ export function createLeafKeys(): (tree: Tree, leaf: string) => Uint8Array | und
   return (tree, leaf) => {
     const above = leaf.slice(0, -1);
     if (parent?.of !== tree || parent.place !== above) parent = { of: tree, place: above, key: keyAt(tree, above) };
-    // Next to a leaf that was punctured out of the tree, some leaves are themselves nodes whose keys are stored.
+    // If a leaf below the same parent was deleted, the tree no longer has the parent's key. It then stores the keys of
+    // the other leaves there as nodes.
     return parent.key === undefined ? keyAt(tree, leaf) : deriveChild(parent.key, leaf.slice(-1));
   };
 }

@@ -73,8 +73,8 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
 }
 
 /**
- * Returns the id of the key store that encrypted the newest event. Undefined also if the archived segment with that
- * event cannot be read, and the keys are bound to this log.
+ * Returns the id of the key store that encrypted the newest event; undefined if nothing was encrypted. Also undefined
+ * if the archived segment with that event is damaged, but the keys are known to be bound to this log.
  */
 async function readNewestKeys(store: LogStore, { areBoundTo }: EncryptedLogOptions): Promise<string | undefined> {
   try {
@@ -97,8 +97,8 @@ export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
     async load(name) {
       const snapshot = await snapshots.load(name);
       if (snapshot === undefined || snapshot.state === "" || !isPersonal(name)) return snapshot;
-      // A state that was folded before the last erasure still holds the erased recipient, so it counts as absent.
-      // A past state takes erasures up to the position `since` into account.
+      // A state that was folded before the last erasure still holds the erased recipient, so it counts as absent. For a
+      // past snapshot, its name says up to which position erasures were applied (`since`).
       const since = parsePastName(name)?.since ?? snapshot.position;
       if (since < (await lastForgotten(store))) return undefined;
       await nextTurn();
@@ -119,8 +119,8 @@ export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
 }
 
 /**
- * True if the snapshot of this name holds personal data. Snapshots that a replay keeps have names such as
- * `rebuilt/contacts`.
+ * True if the snapshot of this name holds personal data. Snapshots of a rebuild or of a past moment count too: their
+ * names contain that of the projection, as in `rebuilt/contacts`.
  */
 function isPersonal(name: string): boolean {
   return NAMES.has(parsePastName(name)?.projection ?? name.slice(name.lastIndexOf("/") + 1));

@@ -25,7 +25,7 @@ export interface Known {
   readonly positions: readonly number[];
   /** True if the recipient has this handle (in lower case) now. */
   readonly isHeld: (handle: string) => boolean;
-  /** Ends the search once it aborts: its reason is thrown. */
+  /** When it aborts, the search ends and throws the signal's reason. */
   readonly signal: AbortSignal;
 }
 
@@ -51,8 +51,8 @@ export async function findEncrypted(log: EncryptedLog, { positions, isHeld, sign
     .filter(isHeld)
     .map((username) => ({ username }));
   const [known] = ids;
-  // The refs (names of keys) for all names of the recipient also cover data outside of the recipient's own events, such
-  // as how far a source was read, and data that comes later.
+  // Keys that do not encrypt the recipient's own events also belong to the erasure: those of other data about the
+  // recipient, such as how far a source was read, and those that later data would use.
   const later = [...ids, ...handles.map((handle) => ({ ...known, ...handle }))];
   const refs = later.flatMap((name) => log.keyring.refsOf(name));
   for (const ref of refs) keys.add(ref);
@@ -166,7 +166,7 @@ export interface ForgetOptions {
   /** Grounds for the erasure, and who asked for it. */
   readonly reason?: ErasureReason;
   readonly metadata: EventMetadata;
-  /** Ends the search for data to erase: then nothing is erased, and the signal's reason is thrown. */
+  /** When it aborts, the search for data to erase ends and throws the signal's reason; nothing is erased. */
   readonly signal: AbortSignal;
 }
 
@@ -200,8 +200,8 @@ export async function forgetPerson(
   const answers = await findAnswers(log, person.names, signal);
   const codes = find(projector.state("contacts"))?.personal_links ?? [];
   const links = codes.flatMap((code) => log.keyring.refsOf({ id: personalLinkOwner(code).id }));
-  // Names of the keys for texts of imported suppressions without a recipient. Such a key belongs to the hash in the
-  // suppression, so the hashes of the recipient's names find it.
+  // An imported suppression may have a text but name no recipient. Its text is encrypted with a key that belongs to the
+  // suppression's hash, and the hashes of the recipient's names lead to that key.
   const listed = person.held.flatMap(hashesOf).flatMap((hash) => log.keyring.refsOf({ id: hash }));
   const texts = (await log.keyring.keys.getAll(listed)).keys();
   const keys = new Set([...person.keys, ...answers, ...links, ...texts]);
@@ -223,9 +223,8 @@ export async function forgetAddress(
 }
 
 /**
- * Erases data: appends the events that record it, then deletes the keys. After a crash in between, the next start
- * deletes them. `id` and `position` are of the first event; more than {@link KEYS_PER_EVENT_MAX} keys take several
- * adjacent ones.
+ * Erases data: appends the events that record it, then deletes the keys, as the next start does after a crash in
+ * between. Returns `id` and `position` of the first event; more than {@link KEYS_PER_EVENT_MAX} keys take several.
  */
 async function erase(
   context: Reachlog,
@@ -247,8 +246,8 @@ async function erase(
     newEvents.push({ type: "PersonForgotten", data });
   }
   const { first, last, ids } = await context.eventLog.append(STREAMS.outreach, newEvents, metadata);
-  // The projector deletes the keys too as soon as it reads the events. The first of the two replaces the key that
-  // encrypts snapshots.
+  // The projector deletes these keys too, when it reads the events. Whichever deletes them first also replaces the key
+  // that encrypts snapshots.
   if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
   await projector.until(last);
   return { events, keys: keys.length, id: ids[0]!, position: first, lastPosition: last };

@@ -104,11 +104,14 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     refOf: (ciphertext: string): string => ciphertext.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
     /**
-     * True if the recipient was erased, even if the log no longer says so, as after a restore. Erasures by other
-     * processes since the start are found only in the log. While none was erased, no name is hashed.
+     * True if the recipient was erased, even if a restored log no longer says so. Does not know erasures that other
+     * processes made since the start; the log has those. Hashes no name while no recipient was erased.
      */
     isForgotten: (who: Recipient): boolean => erased.size > 0 && people.namesOf(who).some((ref) => erased.has(ref)),
-    /** Keeps the hash of a recipient who opted out for ever, so that a restore of an older log does not lose it. */
+    /**
+     * Stores for ever the hash of a recipient who opted out, so that a restore of an older log does not lose the
+     * opt-out.
+     */
     async keepOptOut(hash: string): Promise<void> {
       if ((await keys.gone(OPTED_OUT + hash)).length === 0)
         await keys.change((within) => within.bury(OPTED_OUT + hash));
@@ -143,8 +146,8 @@ async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: Read
   // Refs (names of keys) that have no key are buried too, so that nothing is ever encrypted for an erased recipient.
   const buried = await withHandles(keys, person, spared);
   const found = [...(await keys.getAll(buried)).values()].filter((key) => key !== "gone");
-  // The key of a day is removed, since the day gets another one under another ref. An entry that leads to an unlinkable
-  // key is removed without a trace, and that key is buried.
+  // The key of a day is only removed, because the day gets a new key under another ref. A ref may also be just an entry
+  // that leads to a key whose name hides its owner: then the entry is removed, and that key is buried.
   const bury = async (ref: string): Promise<void> => {
     const unlinkable = toUnlinkableRef(ref);
     if (unlinkable !== undefined) await keys.remove(ref);
@@ -196,7 +199,10 @@ export async function trackFreshness(keys: { readonly revision: KeyStore["revisi
   let seen = await keys.revision();
   /** Two counters: questions to the key store, and calls that made its answers invalid. */
   let [questions, invalidations] = [0, 0];
-  /** Last question that the key store answered: its number, its time, and the number of invalidations before it. */
+  /**
+   * The last question that the key store has answered: its number, when it was asked, and how many invalidations there
+   * were before it.
+   */
   let answered = { number: 0, at: -Infinity, invalidations: 0 };
   let asking: Promise<void> | undefined;
   const freshUntil = (): number => (answered.invalidations === invalidations ? answered.at + FRESH_MS : -Infinity);
@@ -209,8 +215,8 @@ export async function trackFreshness(keys: { readonly revision: KeyStore["revisi
   };
   const askOnce = (): Promise<void> => (asking ??= ask().finally(() => (asking = undefined)));
   /**
-   * Asks the key store, and once more if the answer belongs to a question from before the call, which may miss later
-   * changes.
+   * Asks the key store. If that only brought the answer to an earlier question, which may miss later changes, asks once
+   * more.
    */
   const askSince = async (since: number, before: number): Promise<void> => {
     await askOnce();
@@ -218,8 +224,8 @@ export async function trackFreshness(keys: { readonly revision: KeyStore["revisi
   };
   return {
     /**
-     * Undefined if the cached keys are as the store was at most {@link FRESH_MS} ago. Otherwise resolves once they are
-     * fresh, or rejects with what the store throws.
+     * Returns undefined if the cached keys are as the store was at most {@link FRESH_MS} ago. Otherwise resolves once
+     * they are fresh, or rejects with what the store throws.
      */
     revalidate(): Promise<void> | undefined {
       const now = performance.now();
@@ -260,8 +266,8 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   });
 
   /**
-   * Cache: key from the key store -> the same key in the form that events are encrypted with. An entry lives as long as
-   * its key is cached, so all clicks of an IP address share one object.
+   * Cache of keys in the form in which events are encrypted with them, by their key from the key store. An entry lives
+   * as long as its key is cached, so all clicks of an IP address share one object.
    */
   const made = new WeakMap<NamedKey, EncryptionKey>();
   const asEncryptionKey = (found: NamedKey): EncryptionKey => {
@@ -294,8 +300,8 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
     }
   };
   /**
-   * Returns the encryption key for a recipient's data. `found` is undefined for a recipient who was erased before: only
-   * a mark is left.
+   * Returns the encryption key for a recipient's data. `found` is undefined for a recipient who was erased before,
+   * because only a mark is left of them.
    */
   const keyOfPerson = (owner: Person, found: PersonKey | undefined): EncryptionKey => {
     if (found === undefined) return encryptionKey(`p${findMark(owner)}`, undefined);

@@ -15,8 +15,8 @@ export async function missingKeys(store: LogStore, keyring: Keyring, asOf: numbe
   for await (const { data } of store.readStored({ types: ENCRYPTED_TYPES, from })) {
     const ciphertext = ciphertextOf(data);
     const [keys, , encrypted = ""] = ciphertext?.split(":") ?? [];
-    // Skips keys of another key store, because the log itself records that it was lost, and empty ciphertexts, which
-    // belong to erased recipients.
+    // Skips keys of another key store, because the log records when a key store was lost. Skips empty ciphertexts too,
+    // because they belong to erased recipients.
     if (ciphertext === undefined || keys !== keyring.id || encrypted === "") continue;
     refs.add(keyring.refOf(ciphertext));
   }

@@ -18,8 +18,8 @@ export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {
   /** The clock by which decisions on this log are made. */
   readonly logClock: LogClock;
   /**
-   * Makes vault and keys refuse earlier copies of the log. A service calls this when it begins to serve the log, and a
-   * restore when the log is in place.
+   * Makes vault and keys accept only this continuation of the log, and refuse earlier copies of it. A service calls
+   * this when it begins to serve the log, and a restore when the log is in place.
    */
   goOn(): Promise<void>;
 }

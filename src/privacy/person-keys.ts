@@ -23,12 +23,12 @@ const REF_DIGITS = 32;
 /** Number of random bytes in a ref (a key's name) that distinguish the keys of one handle. */
 const APPEND_BYTES = 4;
 
-/** Suffix of the ref (name) of a handle's key if the recipient is known by the handle alone, without an id. */
+/** Suffix of the ref (name) of a key that encrypts data recorded under a handle alone, without an id. */
 const ALONE = "-";
 
 /**
- * Returns the ref (name) of a key whose name hides its owner. `ref` is the entry that leads from the owner to the key,
- * so that an erasure finds it. Undefined if `ref` is not such an entry.
+ * Returns the ref (name) of a key that does not disclose its owner. `ref`: an entry in the key store by which an
+ * erasure finds this key from the owner. Undefined if `ref` is no such entry.
  */
 export function toUnlinkableRef(ref: string): string | undefined {
   const name = ref.slice(1 + REF_DIGITS);
@@ -50,8 +50,9 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
   const ofId = (id: string): string => ref("id", id);
   const ofHandle = (username: string): string => ref("handle", username.toLowerCase());
   /**
-   * Returns the recipient's refs, the one for new data first: if any is erased, so is the recipient. A handle is erased
-   * for all its holders, or, with suffix `ALONE`, only where it was recorded without an id.
+   * Returns the recipient's refs, first the one that new data gets. If any of them is erased, the recipient is erased.
+   * The ref of a handle alone is erased for all its holders; the one with suffix `ALONE` only for data recorded without
+   * an id.
    */
   const listNames = ({ id, username }: Named): readonly string[] => {
     const handle = username === undefined ? [] : [ofHandle(username)];
@@ -100,8 +101,8 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
     },
     namesOf: listNames,
     /**
-     * Returns the refs of the keys to destroy for an erasure. With an id, the handle counts only where it was recorded
-     * alone: next to another id it is another recipient's. Without an id it counts everywhere.
+     * Returns the refs of the keys that an erasure destroys. If the id is given, the handle's keys are included only
+     * for data that was recorded without an id, because other data under the handle may belong to its other holders.
      */
     refsOf({ id, username }: Recipient): readonly string[] {
       const handle = username === undefined ? [] : [ofHandle(username)];

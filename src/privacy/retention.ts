@@ -10,8 +10,8 @@ import type { Erase } from "../projector/restore-states.ts";
 import { inChunks } from "../platform/time-slices.ts";
 
 /**
- * Deletes all keys whose deletion the log records: after a crash, or in a key file from a backup, they may still exist.
- * A day that expired by a clock that was ahead is kept until it expires by a correct clock.
+ * Deletes all keys whose deletion the log records. They may still exist after a crash, or in a key file from a backup.
+ * A day that the log names as expired keeps its keys if it cannot have expired by the present clock.
  */
 export async function applyErasures(store: LogStore, keyring: Keyring, now: number): Promise<void> {
   for await (const events of inChunks(store.read({ types: ["PersonForgotten"] }), ASKED_AT_ONCE)) {
@@ -67,8 +67,8 @@ const ANSWER_DAYS = 2;
 const LOOK_MS = 3_600_000;
 
 /**
- * Maximum step ahead of the log's clock that retention believes at once. A longer stop of the service looks the same as
- * a clock that jumped.
+ * Maximum step, in ms, by which the log's clock may jump forward before retention doubts it. A step may also only mean
+ * that the service was stopped for that long.
  */
 const LEAP_MS = 7 * 24 * 3_600_000;
 
@@ -117,8 +117,8 @@ export async function startRetention(
 }
 
 /**
- * Returns a function that is true while the clock is in doubt: for {@link DOUBTED_MS} after it has leapt since the last
- * call, or since the last day that has a key.
+ * Returns a function that is true while the clock is in doubt: for {@link DOUBTED_MS} after it went ahead by more than
+ * {@link LEAP_MS} since the last call. The first call compares it with the newest earlier day that has a key.
  */
 async function createDoubt({ keyring, logClock, logger }: RetainedLog): Promise<() => boolean> {
   const clock = logClock.now;
@@ -135,7 +135,7 @@ async function createDoubt({ keyring, logClock, logger }: RetainedLog): Promise<
       });
     }
     seen = now;
-    // False also once the clock was put right: it is then behind the time at which it was doubted.
+    // The doubt also ends when the clock was set right, which puts it before the time at which the doubt began.
     return now < until && now >= until - DOUBTED_MS;
   };
 }
@@ -155,7 +155,8 @@ async function expire({ eventLog, keyring, logClock, logger }: RetainedLog, days
   const record = (data: DataOf<"PersonalDataExpired">) =>
     eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
   const last = await findLast(eventLog.store, "PersonalDataExpired");
-  // An event recorded while a clock was ahead names days as expired that are still to come. A new event corrects it.
+  // If the last such event was recorded while a clock was ahead, it names days as expired that have not expired yet. A
+  // new event corrects it.
   if (last !== undefined && last.data.before > latestExpiry(now)) await record({ before, days: 0 });
   const { size: expired } = await expiredDays(keyring.keys, EXPIRING, before);
   if (expired === 0) return;

@@ -27,8 +27,8 @@ export async function refuseLostKeys(log: StorePlace, { keys, vault }: MasterKey
   await using store = await log.open();
   if (!hasKeys && (await newestKeys(store)) !== undefined) throw keysLost(keys.name, false);
   if (hasVault) return;
-  // Until the master key is rotated for the first time, an empty vault derives the same keys for hashes from it. After
-  // that, a lost vault is refused.
+  // Hashes of suppressed recipients need a key from the vault. Until the first rotation of the master key, an empty
+  // vault derives the same key again, so only after a rotation is a lost vault refused.
   for await (const { position } of store.readStored({ types: ["KeyRotated"], backwards: true, limit: 1 })) {
     throw keyError(
       `${vault.name} is gone, and the master key was rotated at position ${position}: without it, people who were ` +
@@ -38,7 +38,7 @@ export async function refuseLostKeys(log: StorePlace, { keys, vault }: MasterKey
   }
 }
 
-/** Types of events that may lack personal data, and so a ciphertext, any number of times in a row. */
+/** Types of events that may hold no personal data, and so no ciphertext. Any number of them may follow each other. */
 const MAY_BE_OPEN: readonly EventType[] = [
   "LinkClicked",
   "ConversionRecorded",
@@ -128,15 +128,15 @@ export interface BindOptions {
   /** True to bind vault and keys to this log although they belong to another. */
   readonly takeOverKeys?: boolean | undefined;
   /**
-   * True if the opened continuation of the log is the valid one: vault and keys then refuse to serve an earlier copy of
-   * the log.
+   * True if this process continues the log. Vault and keys are then bound to the log's present epoch, so that they
+   * refuse earlier copies of the log.
    */
   readonly goesOn?: boolean;
 }
 
 /**
- * Binds vault and keys to the log that was opened with them. Throws a ServiceError (configuration) if they belong to
- * another log, to one at another place, or to a continuation that is not one of this log's, as with an older copy.
+ * Binds vault and keys to the log that was opened with them. Throws a ServiceError (configuration) if they are bound to
+ * another log, to a log at another place, or to an epoch that this log does not have because it is an older copy.
  */
 export async function bindSecrets(
   { store: place, secrets: { keys: keysPlace, vault: vaultPlace }, keysAreApart }: BoundPlace,
@@ -164,8 +164,8 @@ export async function bindSecrets(
       if (found.epoch !== null && !epochs.includes(found.epoch)) throw olderCopy(name, found);
       return goesOn ? own : found;
     };
-  // The keys are bound first, because a copy of a log without a copy of its keys uses the same keys, and is refused
-  // here.
+  // The keys come first because their binding finds a copied log: if only the log was copied, both logs use the same
+  // keys, and the copy is refused here.
   await keys.bind(epoch, decide(keysPlace.name, keysAreApart));
   await vault.bind(epoch, decide(vaultPlace.name, false));
 }

@@ -52,8 +52,8 @@ export function listMembers(found: readonly string[]): readonly string[] {
   return [...new Set(found.map((difference) => difference.split(/[.:]/, 1)[0] ?? ""))];
 }
 
-// Makes paths and lists only where the states differ, because a state holds tens of thousands of entries, nearly all of
-// them equal.
+// Adds the differences between two values to `notes`. Builds paths only where the values differ, because nearly all of
+// a state's many thousand entries are equal.
 function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, notes: Notes): Steps {
   if (Object.is(stored, rebuilt) || notes.found.length >= DIFFERENCES_MAX) return;
   if (stored instanceof Map && rebuilt instanceof Map) return yield* compareMaps(path, stored, rebuilt, notes);

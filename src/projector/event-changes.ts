@@ -93,16 +93,15 @@ export async function findChange<Name extends ProjectionName>(projection: Name, 
      */
     differences: projection === "contacts" ? differences.map(withoutReplaced) : differences,
     /**
-     * State before and after the event; undefined if the states are large, or name recipients that the event is not
-     * about.
+     * State before and after the event; undefined if the states are large, or if the projection holds personal data.
      */
     whole: isShown ? { before, after } : undefined,
   };
 }
 
 /**
- * False for a difference of contacts that readers need not see: in members that only serve a rewind, as they repeat each
- * change, or in the order of entries. In rewound contacts only the order of `people` is meaningful.
+ * False for differences between contacts that readers need not see: in members that only serve a rewind, because they
+ * repeat each change, and in the order of entries other than `people`, because a rewind does not restore that order.
  */
 function isMeant({ path: [member, , below = ""], values }: Difference): boolean {
   if (member === "people") return !FOR_REWIND.includes(below);
@@ -127,7 +126,8 @@ function withoutReplaced({ path, values }: Difference): Difference {
 const PERSONAL: ReadonlySet<ProjectionName> = new Set(PERSONAL_PROJECTIONS);
 
 /**
- * Copies a state that can be rewound, as of right before the event. The copy counts as too long to be shown as a whole.
+ * Copies a state that can be rewound, and rewinds the copy to right before the event. Returns an infinite length, so
+ * that the page does not show the state as a whole.
  */
 function* putBack(rewind: Rewind<unknown>, before: unknown, { position }: Recorded) {
   const state = yield* rewind(before, position - 1);

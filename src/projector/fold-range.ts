@@ -62,7 +62,10 @@ function queryFor(names: readonly ProjectionName[]): Query {
   return BULK.some((type) => types.includes(type)) ? { types, alongLog: true } : { types };
 }
 
-/** True if a fold of the projection reads along the log, however few of the events it needs. */
+/**
+ * True if a fold of the projection reads the whole log in order, and not by an index just the events that the
+ * projection needs.
+ */
 export function isReadAlongLog(name: ProjectionName): boolean {
   return projectionOf(name).types.some((type) => BULK.includes(type));
 }
@@ -70,8 +73,8 @@ export function isReadAlongLog(name: ProjectionName): boolean {
 export type Positions = Map<ProjectionName, number>;
 
 /**
- * Distance in positions at which a long catch-up saves its states. A killed start resumes there, and each past moment
- * gets a snapshot near it.
+ * Number of positions after which a long catch-up saves its states. If the start is killed, the next one resumes there.
+ * The snapshots for past moments are taken at such positions too.
  */
 const STRETCH_POSITIONS = 20_000;
 
@@ -88,15 +91,16 @@ interface StatesInParts {
 
 export interface CatchUp extends Omit<FoldRange, "from"> {
   /**
-   * Positions at which the catch-up calls `onStop`. Each projection has then been folded to that position or further.
+   * Positions at which the catch-up calls `onStop`. At each call, every projection has been folded at least to that
+   * position.
    */
   readonly stops?: Iterable<number>;
   readonly onStop?: (position: number) => Promise<void> | void;
 }
 
 /**
- * Brings projections at different positions to the same position in one pass. Each range of the log is folded into
- * those that lack it, and read by their event types if that is less.
+ * Brings projections at different positions to the same position in one pass. Folds each range of the log into the
+ * projections that lack it. Reads only events of the types that these need, unless they need most of the log.
  */
 export async function catchUpStates(
   store: LogStore,

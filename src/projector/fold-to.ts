@@ -154,13 +154,13 @@ interface Passing<Name extends ProjectionName> {
 }
 
 /**
- * Share of the distance between two snapshots. If a fold took fewer events than that, no snapshot is kept: folding them
- * again takes less time than encoding a large state.
+ * Minimum number of events folded since the last snapshot for keeping another one, as a share of the distance between
+ * two snapshots. To fold fewer events again takes less time than to encode a large state.
  */
 const LITTLE = 1 / 4;
 
 /**
- * Keeps snapshots on the way of a fold: one in each stride of the log that has none. They only shorten the next fold.
+ * Keeps snapshots at regular distances on the way of a fold, where there are none yet. They only shorten the next fold.
  */
 async function keepPassed<Name extends ProjectionName>(
   { store, states, positions, to, every }: Passing<Name>,
@@ -180,8 +180,8 @@ async function keepPassed<Name extends ProjectionName>(
         !isDue(name, states.get(name), { position, last: last.get(name) ?? 0, every })
       )
         continue;
-      // If few events were folded since the previous snapshot, that one serves nearly as well. This does not hold for
-      // projections whose events can only be found by reading all events.
+      // If few events were folded since the previous snapshot, that one serves nearly as well. Projections for which
+      // all events of the log are read are an exception, because the distance decides how long their fold takes.
       if (states.foldedBy(name) - (folded.get(name) ?? 0) <= every * LITTLE && !isReadAlongLog(name)) continue;
       last.set(name, position);
       folded.set(name, states.foldedBy(name));

@@ -74,8 +74,8 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
     Math.min(1, (positions.get(name) ?? Infinity) / Math.max(1, position()));
 
   /**
-   * Ends the lateness of projections whose states the projector now has. Drops the copies here, and resolves the
-   * promises of callers that wait for them.
+   * Takes projections off the list of late ones, because the projector now has their states. Drops the copies here, and
+   * resolves the promises of callers that wait for these projections.
    */
   const leave = (names: readonly ProjectionName[]): void => {
     for (const name of names) {
@@ -113,8 +113,8 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
      * after a failure.
      */
     async run(): Promise<void> {
-      // Folds first the projections that few events concern, so that the states that runs and pages need are there long
-      // before the clicks are read.
+      // Folds the projections of rare events first, which takes little time. Runs and pages need their states, so these
+      // do not wait until all clicks were read.
       const { along = [], byType = [] } = Object.groupBy(states.names, (name) =>
         isReadAlongLog(name) ? "along" : "byType",
       );
@@ -133,8 +133,8 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
       for (const name of names) await folded.get(name)?.promise;
     },
     /**
-     * Halts the folding of late projections during `replace`, which returns those that it has brought up to date by
-     * other means.
+     * Halts the folding of late projections while `replace` runs. The projections that `replace` returns have caught up
+     * by it and are no longer late.
      */
     async whileHalted(replace: () => Promise<readonly ProjectionName[]>): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();

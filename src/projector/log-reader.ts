@@ -8,7 +8,7 @@ import { findPlace, parseMoment, type Moment, type Place } from "./parse-moment.
 import type { PastStates } from "./past-states.ts";
 import type { HeldStates, Projector } from "./projector.ts";
 
-/** States of projections, and the moment that they are of. */
+/** States of projections, and the moment for which they hold. */
 export interface StatesAt<Name extends ProjectionName = ProjectionName> extends AnswerMoment {
   readonly states: SomeStates<Name>;
 }

@@ -79,7 +79,7 @@ function readDay(text: string, names: Names, { timezone, now }: MomentReader): T
   const [first = 0, second = 0] = small;
   const isYearFirst = numbers[0] === year;
   if (month === 0 && /\d\/\d+\/\d{4}/.test(text) && first !== second && first <= 12 && second <= 12) return undefined;
-  // With dots the day stands first in every language, and a number above 12 is no month.
+  // If the numbers are divided by dots, the day stands first in every language. A number above 12 is no month.
   const isMonthFirst =
     isYearFirst || (second > 12 ? first <= 12 : names.isMonthFirst && first <= 12 && !isDotted(text));
   const date =
@@ -142,7 +142,7 @@ function collectNames(language: string): Names {
     const dated = [...namesOn(dates, { day: "numeric", month: "short" })];
     return new Set([...named, ...dated]);
   });
-  // Words that stand in dates of all months, such as the Japanese for month and day, name none.
+  // Words that stand in the dates of all months name no month, such as the Japanese words for month and day.
   const shared = [...months[0]!].filter((word) => months.every((known) => known.has(word)));
   const week = Array.from({ length: 7 }, (_, day) => Date.UTC(2026, 0, 5 + day));
   const weekdays = week.map((day) => namesOn([day], { weekday: "short" }).union(namesOn([day], { weekday: "long" })));

@@ -51,8 +51,8 @@ export function createPastStates({ store, projector, stopping, patienceMs = PAST
       const known = held.find(position, names);
       if (known !== undefined) return known;
       const before = voided;
-      // This process has applied all erasures up to this position. A later erasure makes the snapshots of this fold
-      // void.
+      // This process has applied all erasures up to this position. If the log holds a later one, the snapshots that the
+      // fold keeps are not used.
       const keepSince = projector.position;
       const missing = held.missing(position, names);
       const { states } = await foldTo(store, missing, { to: position, keepSince, signal: stopping, now: projector });
@@ -82,7 +82,10 @@ export function createPastStates({ store, projector, stopping, patienceMs = PAST
 }
 
 function createHeld() {
-  /** States in memory by position. The entry requested last is at the end, so that the first one is dropped. */
+  /**
+   * States in memory by position, in the order of the last request: the longest unused one is first and is dropped
+   * first.
+   */
   const moments = new Map<number, Partial<States>>();
   const missing = <Name extends ProjectionName>(position: number, names: readonly Name[]): readonly Name[] => {
     const states = moments.get(position) ?? {};

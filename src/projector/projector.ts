@@ -207,7 +207,10 @@ interface Standing {
   readonly logger: Logger | undefined;
 }
 
-/** Repeats work after faults that pass by themselves. Such a fault leaves each event folded whole or not at all. */
+/**
+ * Repeats `work` if it fails with a fault that passes by itself. After such a fault no event is half folded, so the
+ * work can resume.
+ */
 async function untilDone(
   work: () => Promise<void>,
   { isDone = () => false, signal, position, logger }: Standing,
@@ -235,8 +238,8 @@ interface Folding {
   readonly erase: Erase | undefined;
   readonly fold: (event: Recorded) => void;
   /**
-   * Time slices of all batches together, because the batches that wait in memory after a standstill come without a
-   * pause.
+   * Time slices that span several batches: after a standstill, the waiting batches come one right after the other, so a
+   * pause for each batch would not do.
    */
   readonly slices: TimeSlices;
 }
@@ -267,8 +270,8 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     fold(event);
     snapshotWriter.voidPast(names);
     await snapshotWriter.save(names, position);
-    // The later events of the batch were decrypted with the deleted keys, so they are read again. The erasing event is
-    // read again too: that drops data which was encrypted here with these keys meanwhile.
+    // Reads the rest of the batch again, because it was decrypted with the keys that were just deleted. Reading this
+    // event again makes the store drop data that was meanwhile encrypted with these keys.
     const to = batch.at(-1)?.position ?? position;
     const again = await Array.fromAsync(store.read({ from: position, to }));
     return foldBatch(folding, again.slice(1));
@@ -341,7 +344,8 @@ function createWaiters() {
       });
     },
     /**
-     * Resolves the callers that wait for `position`. Runs for every event, so it makes one comparison if there is none.
+     * Resolves the callers that wait for `position`. Runs for every event, so it makes just one comparison if no caller
+     * waits.
      */
     reached(position: number): void {
       if (position < next) return;

@@ -16,8 +16,8 @@ import type { PastStates } from "./past-states.ts";
 export interface ReadMoment<Reads extends ProjectionName = never> {
   readonly store: LogStore;
   /**
-   * Type marker without a value: by it the compiler refuses a function that reads more projections than its page
-   * declares.
+   * Exists for the compiler only and has no value: by it, the compiler refuses to pass a moment to a function that
+   * reads projections which the page does not declare.
    */
   readonly reads?: (name: Reads) => void;
   /** Returns the state of a projection, which the page must declare. */
@@ -130,7 +130,8 @@ export function createPageMoments({ store, projector, past, clock, timezone }: M
       const states: Partial<States> | undefined = await past.at(position, await findReads(unfolded));
       if (states === undefined) return { outcome: "not_ready" };
       const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
-        // The page wanted to rewind this state itself, but an erasure meanwhile has it folded again.
+        // When the moment was looked for, the present state could be rewound to it, so the page asked for no folded
+        // one. An erasure since then has made that impossible.
         if (!(name in states) && rewindOf(name) !== undefined) throw new MomentFolding(position);
         if (!(name in states)) throw new Error(`a page reads ${name}, which it does not declare`);
         return states[name] as StateOf<Name>;
@@ -144,8 +145,8 @@ export function createPageMoments({ store, projector, past, clock, timezone }: M
       };
     },
     /**
-     * Returns the moment that a text means, as `as_of` takes it: empty for the present. A text that is a moment, or
-     * means none, is returned unchanged.
+     * Returns the text as `as_of` accepts it: a phrase such as `run 35` becomes a moment, the present becomes an empty
+     * text. Any other text is returned unchanged.
      */
     findMeant(text: string, language: string): string {
       const meant = readMomentWords(text, { language, timezone, now: nowIn(projector.time) });

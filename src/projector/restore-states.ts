@@ -37,7 +37,10 @@ export interface RestoreOptions {
   readonly pastEvery?: number | undefined;
   /** Time for which events are folded, or a snapshot is encoded, before other work has its turn; in ms, default 2. */
   readonly sliceMs?: number | undefined;
-  /** Number of positions: projections further behind the log are left to `late`; default: none is. */
+  /**
+   * Number of positions: a projection that is further behind the log than this is left to `late`. Default: no
+   * projection is left to `late`.
+   */
   readonly lateAfter?: number | undefined;
 }
 
@@ -108,7 +111,10 @@ async function loadSnapshot(store: LogStore, name: ProjectionName): Promise<Snap
   }
 }
 
-/** Replaces states by rebuilt ones. A snapshot from before a rebuild may hold what the rebuild has corrected. */
+/**
+ * Replaces states from snapshots by states that a later rebuild has stored: the snapshots may hold mistakes that the
+ * rebuild corrected.
+ */
 async function preferRebuilt(
   store: LogStore,
   states: Map<ProjectionName, unknown>,
@@ -130,7 +136,7 @@ async function preferRebuilt(
   }
 }
 
-/** Function that makes everything unreadable that an event of forgetting a recipient names. */
+/** Function that deletes the keys which an event of an erasure names, so that the erased data becomes unreadable. */
 export type Erase = (event: Recorded<"PersonForgotten">) => Promise<void>;
 
 /**
@@ -157,8 +163,8 @@ export async function applyForgotten(
 }
 
 /**
- * Folds the states that hold personal data again from the log, where less is readable after a key was deleted. The
- * result equals a rebuild. Returns the names of the projections.
+ * Folds all projections that hold personal data again from the start of the log. Data whose keys were deleted is then
+ * absent, as after a rebuild. Returns the names of the projections.
  */
 export async function refold(store: LogStore, states: FoldedStates, to: number): Promise<readonly ProjectionName[]> {
   const rebuilt = createStates(PERSONAL_PROJECTIONS);

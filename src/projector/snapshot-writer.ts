@@ -11,8 +11,8 @@ import { isDue, pastName, thinPast, packState, type PackOptions } from "./snapsh
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
 
 /**
- * Number of positions between two snapshots on a long catch-up, for projections whose events are read by type: few of
- * their events are between two snapshots.
+ * Number of positions between two snapshots on a long catch-up, for projections whose events are read by type: few such
+ * events lie between two snapshots, so folding them again is quick.
  */
 const LONG_BY_TYPE_POSITIONS = 40_000;
 
@@ -41,7 +41,7 @@ const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
 export type SnapshotWriter = ReturnType<typeof createSnapshotWriter>;
 
 export interface PastKept {
-  /** Position of each projection's newest snapshot among those that stay, so that past moments open fast. */
+  /** Position of each projection's newest past snapshot: one that stays, so that past moments open fast. */
   readonly last: Positions;
   readonly every: number;
 }
@@ -95,7 +95,8 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     const mine = { types: new Set([...projectionOf(name).types, ...REPLACING]), encoded };
     encoding = mine;
     const onEncoded = (): void => {
-      // The encoded snapshot is written after this, while another state may already be encoded.
+      // The state may change again once it is encoded. Another save may have begun to encode a state since, and then
+      // `encoding` is about that one.
       if (encoding === mine) encoding = undefined;
       resolve();
     };

@@ -73,7 +73,8 @@ export function isDue<Name extends ProjectionName>(
 ): boolean {
   const stride = strideAt(position, every);
   const isFirst = Math.floor(position / stride) > Math.floor(last / stride);
-  // If the present state can be rewound to the last past snapshot, no other snapshot is needed from there on.
+  // If the present state can be rewound to the last past snapshot, it can also be rewound to all moments after it, so
+  // no other snapshot is needed.
   return isFirst && !canRewind(name, state, last);
 }
 
@@ -174,8 +175,8 @@ export function rebuiltName(name: ProjectionName): string {
 }
 
 /**
- * Loads the rebuilt state that `event` reports, or a later one that is as good. Undefined if its version differs from
- * the projection's, or if a later rebuild, which has its own event, has replaced it.
+ * Loads the rebuilt state that `event` reports, or a newer one stored under the same name. Undefined if its version is
+ * not the projection's, or if it was stored after the event: then a later event reports it.
  */
 export async function loadRebuilt(
   store: LogStore,
@@ -188,7 +189,7 @@ export async function loadRebuilt(
   return { position: snapshot.position, state: await unpackState(snapshot.state) };
 }
 
-/** Removes every snapshot of a projection, so that the next start folds the whole log for it. */
+/** Removes all snapshots of all projections, so that the next start folds the whole log. */
 export async function forgetSnapshots(store: LogStore): Promise<void> {
   await removePast(store);
   await store.snapshots.remove(PROJECTION_NAMES.flatMap((name) => [name, rebuiltName(name)]));
@@ -225,7 +226,10 @@ export async function inflateState(stored: string): Promise<Buffer> {
   return inflate(Buffer.from(stored, "base64"), { chunkSize: INFLATED_CHUNK_BYTES });
 }
 
-/** Size of the pieces in which a state is decompressed. With Node's 16 KiB, a large state has a thousand to join. */
+/**
+ * Size of the pieces in which a state is decompressed. The default of Node, 16 KiB, would split a large state into
+ * about a thousand pieces, which must then be joined.
+ */
 const INFLATED_CHUNK_BYTES = 2 ** 20;
 
 export async function decodeInTimeSlices(text: Buffer): Promise<unknown> {

@@ -9,7 +9,10 @@ import { recipientAmong } from "./resolve-recipient.ts";
 /** Reason why a recipient whose message failed gets no second one. */
 export type RetryRefusal = "unknown_recipient" | "suppressed" | "nothing_to_retry";
 
-/** Decides to allow one more message to a recipient whose message of the campaign failed; default: the newest one. */
+/**
+ * Decides to allow one more message to a recipient whose message in the campaign failed. The default is the campaign of
+ * the newest message.
+ */
 export function decideRetry(contacts: Contacts, name: string, campaign?: string): AppendDecision<RetryRefusal> {
   const recipient = recipientAmong(contacts, name);
   const contact = findContact(contacts, recipient);

@@ -9,8 +9,8 @@ import { createDecision, type SuppressContext, type Suppression } from "./suppre
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 
 /**
- * Maximum number of events that the import appends before it waits for the projections. Until then it keeps their
- * hashes in memory; waiting takes, on a server, as long as several appends.
+ * Maximum number of events that the import appends before it waits until the projections hold them. It keeps their
+ * hashes in memory until then. More waits would slow the import: one takes as long as several appends.
  */
 const ROWS_AHEAD_MAX = 5_000;
 

@@ -75,7 +75,7 @@ function toShownStatus({ suppressed, held, status }: Contact): ShownStatus {
   return held ? "held" : status;
 }
 
-/** Leaves out that the contact was written to already if pages show that message anyway. */
+/** Returns the reasons of skips that pages show. Leaves out `already_contacted` if pages show the message itself. */
 function toShownSkips({ skipped, attempted_at }: Contact): readonly SkipReason[] {
   return attempted_at === undefined ? skipped : skipped.filter((reason) => reason !== "already_contacted");
 }
@@ -102,7 +102,7 @@ function toShownContact(contact: Contact) {
     fields,
     isSuppressed: contact.suppressed,
     isHeld: contact.held,
-    /** Campaigns whose message failed and which an operator may allow again. */
+    /** Campaigns in which the message to the contact failed, so that an operator may allow a retry. */
     retries: contact.suppressed
       ? []
       : outreachByCampaign(contact)
@@ -307,8 +307,8 @@ function describeTrackedClicks(moment: PageMoment<"results">, { data }: Attempt)
 }
 
 /**
- * Lists the links of the messages to a recipient. `isReplaced`: they got a link of their own instead. `clicks`: those of all recipients with the link; undefined if it was
- * in one message only and its recipient does not permit tracking.
+ * Lists the links of the messages to a recipient. `isReplaced`: the recipient got a link of their own instead.
+ * `clicks`: those of all recipients; undefined if only this recipient got the link and they do not permit tracking.
  */
 function listSentLinks(
   moment: PageMoment<"referrers" | "suspected">,

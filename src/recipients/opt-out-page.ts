@@ -18,8 +18,8 @@ export interface OptOutContext extends ConsentContext {
 }
 
 /**
- * Finds the recipient whose page has this code; an unknown code is looked for again once the projections hold the whole
- * log. Undefined if no message contains the code, or if the recipient was erased.
+ * Finds the recipient whose page to opt out has this code. Before an unknown code is rejected, the projections read the
+ * whole log. Undefined if no message contains the code, or if the recipient was erased.
  */
 export async function findOptOutPage({ eventLog, projector, keyring }: OptOutContext, code: string) {
   const find = () => projector.state("links").optOuts.get(code);
@@ -45,7 +45,8 @@ export async function optOut(context: OptOutContext, id: string, metadata: Event
   const { projector, hashesOf, keyring } = context;
   const decide = () => {
     const contacts = projector.state("contacts");
-    // The recipient's handle of today: another person may have the one to which the message was sent.
+    // Names the recipient by their present handle. The handle to which the message was sent may belong to another
+    // person by now.
     const recipient = omitUndefined({ id, username: findContact(contacts, { id })?.username });
     return decideSuppression(contacts, { recipient, reason: OPT_OUT_PAGE }, hashesOf);
   };

@@ -98,8 +98,8 @@ interface RecipientFilter {
 }
 
 /**
- * Finds a moment. `now` returns the present recipients, if those of the moment can be put back from them one by one: an
- * answer about some of them then needs no whole past state.
+ * Finds a moment of the past. `now` returns the present contacts if they hold the changes since that moment; the caller
+ * can then restore single contacts instead of the whole state.
  */
 async function findRewindable({ at, held }: LogReader, asOf: string | undefined) {
   if (asOf === undefined || held?.isFolded("contacts") !== true) return undefined;

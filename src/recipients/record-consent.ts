@@ -52,8 +52,8 @@ export function findRevokedLinks(contacts: Contacts, recipient: Recipient, { tra
 }
 
 /**
- * Erases clicks on links of recipients who do not permit tracking, if any are left: a denial may be recorded for a
- * handle before an event shows whose handle it is. Throws what {@link handle} throws.
+ * Erases clicks on the own links of recipients who do not permit tracking. Some may be left, because a denial can name
+ * a handle before the log shows which recipient has it. Throws what {@link handle} throws.
  */
 export async function eraseLeftClicks(context: ConsentContext, options: HandleOptions) {
   const decide = () => {

@@ -69,12 +69,15 @@ function createMessagingChannel(config: MessagingConfig, safeFetch: SafeFetch): 
   }
 }
 
-/** Returns the function for all outgoing requests. It sends them to the configured networks only. */
+/** Returns the function for all outgoing requests. It sends them only to the configured networks and the witness. */
 export function outbound(config: Config, clock: Clock = systemClock): SafeFetch {
   return createSafeFetch({ allowedOrigins: outboundUrls(config), clock });
 }
 
-/** Returns the URLs of the configured networks, of which only the origins are used. Some URLs are secrets. */
+/**
+ * Returns the URLs of the configured networks and of the witness. Only their origins are used, and some URLs are
+ * secrets.
+ */
 export function outboundUrls(config: Config): readonly string[] {
   const { x, meta, openAiAds, snap, chat, messaging, webhooks, witness } = config;
   const urls = [

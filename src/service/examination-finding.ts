@@ -4,7 +4,7 @@
  */
 export type FindingState = "ok" | "warning" | "missing" | "wrong";
 
-/** The result of one examination; `detail` says what to do about it. */
+/** The result of one examination. `detail` says what was found and, unless it is `ok`, what to do about it. */
 export interface Finding {
   readonly what: string;
   readonly state: FindingState;

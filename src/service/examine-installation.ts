@@ -31,7 +31,7 @@ const CHECK_TIMEOUT_MS = 10_000;
 
 /**
  * Examines configuration, log, keys and vault, and whether a crash would write a core dump. `isOnline` also asks each
- * network and the witness, without posting anything.
+ * network, the trace collector and the witness, without sending a message.
  */
 export async function examineInstallation(
   config: Config,
@@ -108,8 +108,8 @@ async function checkLog(config: Config): Promise<string> {
 }
 
 /**
- * Verifies the log's hash chain, and returns its number of events. Throws if the chain is broken: no state may be
- * folded from such a log.
+ * Verifies the log's hash chain, and returns its number of events. Throws if the chain is broken, because no state may
+ * be folded from such a log.
  */
 async function countWhole(config: Config): Promise<number> {
   await using log = await openLog(config);
@@ -128,8 +128,8 @@ async function checkClock(config: Config): Promise<string> {
   const { now, skewMs } = context.logClock;
   const newest = newestTime(projector);
   const apartMs = skewMs(newest);
-  // If this process's clock agrees with the log's clock, and the newest event is ahead of both, an instance with a
-  // wrong clock recorded the event.
+  // If the newest event is much later than the log's clock, then either this clock is slow, or an instance whose clock
+  // was fast recorded the event.
   const isAhead = newest !== undefined && isSkewed(Date.parse(newest) - now()) && Date.parse(newest) > now();
   if (isAhead)
     throw new Error(`the newest event was recorded at ${newest}, and this clock shows ${isoTime(now())}: ${HEAL}`);

@@ -1,4 +1,5 @@
-// The part of the upgrade check that reads what earlier versions stored. It does not verify that the data is intact.
+// This file has the part of the upgrade check that reads what earlier versions stored. It does not verify that the data
+// is intact.
 import { existsSync } from "node:fs";
 import { maintainSqliteLog, type ExaminedLog } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
@@ -44,8 +45,8 @@ function checkFormat({ format, currentFormat }: ExaminedLog): string {
 }
 
 /**
- * Checks that this version of reachlog can read the newest event of each type. It has the highest version of its type,
- * because versions only grow.
+ * Checks that this version of reachlog can read the newest event of each type. The newest event has the highest schema
+ * version of its type, so the older ones can be read too.
  */
 async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   const faults: string[] = [];
@@ -61,7 +62,7 @@ async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   return `this version can read the newest event of each of ${newest.length} types`;
 }
 
-/** Checks that vault and keys can be opened. Changes nothing: if they have another version's format, it fails. */
+/** Checks that vault and keys can be opened. Changes nothing, and fails if they have another version's format. */
 async function examineSecrets(config: Config): Promise<readonly Finding[]> {
   // To open secrets on a server would create their tables, if they are missing.
   if (config.log.kind === "postgres") return [];

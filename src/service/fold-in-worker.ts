@@ -9,7 +9,7 @@ export interface ThreadOrder extends PartOrder {
 
 /**
  * Folds a part of a projection's rebuild in a worker thread, which opens the log by the same settings. Resolves once
- * the work is stored, even if it was interrupted. Rejects if the thread failed.
+ * the thread has stored its work, or the finished part of it after an interrupt. Rejects if the thread failed.
  */
 export async function foldInWorker(order: ThreadOrder, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;

@@ -1,4 +1,4 @@
-// Folds a part of a rebuild and stores the work; started by fold-in-worker.ts.
+// This file runs in a worker thread, which fold-in-worker.ts starts: it folds a part of a rebuild, and stores the work.
 import { parentPort, workerData } from "node:worker_threads";
 import { loadConfig } from "../config/config.ts";
 import { readSettingsFile } from "../config/load-env-file.ts";

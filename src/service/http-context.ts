@@ -52,7 +52,7 @@ interface ServedParts {
   readonly stopping: AbortSignal;
 }
 
-/** The log that the HTTP server serves. */
+/** The opened log, with all that HTTP requests may use of it. */
 type ServedLog = Omit<ServingContext, "roles" | "isAlone" | "saves" | typeof Symbol.asyncDispose>;
 
 /** Returns the context of the HTTP server; `overrides` are for tests. */
@@ -65,7 +65,7 @@ export function createHttpContext(
   const { authentication, delivery, load, stopping, account } = parts;
   const { http } = config;
   const { store } = eventLog;
-  // Cookies and sessions are encrypted with keys derived from the master key.
+  // Cookies and sessions are encrypted with keys that are derived from `master`.
   const { checkpoints, keyring, master } = encryptedLog;
   const site = new URL(http.publicUrl);
   const isLocal = isOfThisMachineOnly(http);
@@ -93,8 +93,8 @@ export function createHttpContext(
     hosts: listHosts(http, config.links.base),
     clientAddress: createClientAddress(http.trustedProxies),
     isLocal,
-    // Each instance admits its share of the limit: a load balancer spreads the requests of one address over all of
-    // them.
+    // Each instance admits its share of the limit, because a load balancer spreads the requests of one address over all
+    // instances.
     anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
     sessions: createSessions({ masterKey: master, authentication, site, isLocal, claims: vault, clock }),
     notices: createNotices(master, site, clock),

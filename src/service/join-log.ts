@@ -13,8 +13,8 @@ import { openReachlog, type ReachlogOverrides, type UnfoldedLog } from "./open-r
 import { ownInstance } from "./shown-configuration.ts";
 
 /**
- * Maximum number of events that the service folds into a projection before it listens, in about a second. Only a
- * projection whose code changed, or whose snapshots are lost, lags further behind.
+ * The service folds a projection before it listens if it lags by at most this number of events, which takes about a
+ * second. A projection whose code changed or whose snapshots are lost may lag further, and is folded in the background.
  */
 const LATE_POSITIONS = 250_000;
 

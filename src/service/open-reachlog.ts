@@ -17,7 +17,7 @@ import type { LogStore } from "../../events/catalog.ts";
 export interface ReachlogOverrides extends LogOverrides {
   /** Logger of the process. Default: one that writes to `write`, with the log's clock. */
   readonly logger?: Logger;
-  /** Receives the lines of the default logger. Absent: they are dropped. */
+  /** Receives the lines of the default logger. If absent, they are dropped. */
   readonly write?: (line: string) => void;
   readonly sleep?: Sleep;
   readonly random?: () => number;
@@ -97,7 +97,7 @@ export async function openReachlog(config: Config, overrides: ReachlogOverrides 
   // checkpoint.
   const member = opening.use((await joining?.join(log)) ?? VISITOR);
 
-  // The projector, which folds the states of the projections, and the role that lets it save snapshots.
+  // `saves` returns true on the one instance that saves snapshots while it follows the log.
   const { saves } = member;
   const folding = { erase: createEraseHandler(keyring), saves, lateAfter, pastEvery, ...(joining && { logger }) };
   const projector = opening.use(await startProjector(overrides.follow?.(encryptedLog) ?? encryptedLog, folding));

@@ -1,4 +1,5 @@
-// Builds what outreach needs, for the service and for commands: the X account and the context. Starts no run.
+// This file builds what outreach needs, for the service and for commands: the X account and the context. It starts no
+// run.
 import { randomBytes } from "node:crypto";
 import { createTokens } from "../account/tokens.ts";
 import { xPrices } from "../networks/x/x-api.ts";
@@ -39,7 +40,8 @@ export function outreachContext(context: Reachlog, account: Account): OutreachCo
     credentials: account.tokens,
     skewMs: () => logClock.skewMs(newestTime(projector)),
     sources: openSources(outreach),
-    // The fallback is never rendered: no run starts without a template.
+    // Without a configured template these rules hold an empty one. It is never sent, because no run starts without a
+    // template.
     rules: toOutreachRules(context),
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
     readWish: createWishReader(outreach.stopWords, outreach.trackingStopWords),

@@ -28,8 +28,8 @@ export interface Reconciled {
 }
 
 /**
- * Settles messages in doubt by reading their conversations, and closes the run of a dead process, even beside a
- * service. `running`: a run in progress settles them itself. Throws a ServiceError (configuration) without X.
+ * Settles messages in doubt by reading their conversations, and closes the run of a dead process; a service may run at
+ * the same time. Returns `running` if a run in progress settles them. Throws a ServiceError (configuration) without X.
  */
 export async function reconcileAttempts(
   context: Reachlog,
@@ -62,8 +62,8 @@ async function settle(context: Reachlog, openView: () => ReconcileView, interrup
     const problem = "not set, so X cannot be asked";
     throw configurationError([{ variable: "X_CLIENT_ID", problem, wanted: "the app's id" }]);
   }
-  // This process finds that the grant is dead, but only the service delivers the announcement, so it is appended to the
-  // log.
+  // If this process finds that the account's authorization has ended, it appends an announcement to the log, which the
+  // service delivers.
   const shown = { ...context, logger };
   const announce = createAnnounce(shown, context.projector, listConfiguredChannels(config));
   const working = { ...shown, announce };

@@ -65,7 +65,7 @@ export async function serve(context: ServingContext) {
     watchLog({ ...context, askKeys: context.keyring.keys.revision, reopen: () => openStoredLog(config) }),
   );
 
-  // From here on, the networks' clients start, and the dispatchers that deliver to them.
+  // From here on, requests may go out: the clients of the networks are created, and the dispatchers start to use them.
   await startClient();
   const { channels, social } = connectNetworks(config, context.clock);
   const load = createLoadShedding();
@@ -85,11 +85,11 @@ export async function serve(context: ServingContext) {
   );
   const delivery = createDelivery(context, channels);
 
-  // The linked account of the network, and the runner, which starts runs that write to people in its name.
+  // Opens the linked account, and creates the runner, which starts runs that send messages as this account.
   const account = social && stack.use(openAccount(context, social));
   const runner = account && createRunner(outreachContext(context, account));
 
-  // The HTTP server and all that its requests use.
+  // Creates the HTTP server, and the parts that only its requests use.
   const access = openAuthenticator(context, stack);
   const isWritable = writableUntil(watch);
   const stopping = new AbortController();
@@ -106,8 +106,8 @@ export async function serve(context: ServingContext) {
     stack.use(await onceFolded(context, RUN_STATES, recover));
     stack.use(await startSignals(context, account, social?.stream));
   }
-  // At a stop, clicks are held first, so that requests to channels complete while the run and the HTTP requests end,
-  // not after them.
+  // A stop begins with this. No further clicks are dispatched, so that requests to channels complete while the run and
+  // the HTTP requests end, and not after them.
   stack.defer(() => dispatchers.begun?.holdClicks());
   const { publicUrl: url } = config.http;
   logger.info("listening", { url, position: projector.position });
@@ -153,7 +153,10 @@ async function startSignals(
   );
 }
 
-/** Closes the run that a dead process left open. A stop of the runner waits for this. */
+/**
+ * Closes the run that a dead process left open. Disposing the result does not wait for that, because disposing the
+ * runner does.
+ */
 function startRecovery(runner: Runner, steal: boolean, logger: Logger): AsyncDisposable {
   void runner
     .recover({ steal })
@@ -162,8 +165,9 @@ function startRecovery(runner: Runner, steal: boolean, logger: Logger): AsyncDis
 }
 
 /**
- * Starts a part of the service once these projections are folded; if they are already, before this resolves. Disposing
- * the result stops the part. A later failure to start is logged, and the next start of the service tries again.
+ * Starts a part of the service once these projections are folded; if they are folded already, before this resolves.
+ * Disposing the result stops the part. If it fails to start later, that is logged, and the service's next start tries
+ * again.
  */
 async function onceFolded<Part extends AsyncDisposable>(
   { projector, logger }: ServingContext,
@@ -232,7 +236,8 @@ function writableUntil({ failed, awaySince }: LogWatch): () => boolean {
 }
 
 /**
- * Throws if the message template has placeholders for which no contact has a value: a run would skip all recipients.
+ * Throws if the message template has placeholders for which no contact has a value, because a run would skip all
+ * recipients.
  */
 function checkTemplate(config: Config, projector: Projector): void {
   const { template } = config.outreach;

@@ -3,7 +3,10 @@ const FIELD_NAME_CHARS_MAX = 64;
 
 const RESERVED = new Set(["__proto__", "constructor", "prototype"]);
 
-/** Matches names and values that are normal as they are. Nearly all are, and a count asks for those of all recipients. */
+/**
+ * Names and values in normal form match these patterns. Nearly all do, and then need no further work, which matters
+ * when all recipients are counted.
+ */
 const NORMAL_NAME = /^[a-z0-9_-]+(?: [a-z0-9_-]+)*$/;
 const CLEAN_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
 

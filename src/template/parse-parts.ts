@@ -27,7 +27,7 @@ export class TemplateError extends Error {
   constructor(problem: string, text: string, offset: number) {
     const before = text.slice(0, offset).split("\n");
     const line = before.length;
-    // Counts characters as people see them, not UTF-16 units: an emoji before the fault counts as one column.
+    // Counts code points and not UTF-16 units, so that most emojis before the fault count as one column.
     const column = Array.from(before.at(-1) ?? "").length + 1;
     super(`line ${line}, column ${column}: ${problem}`);
     this.line = line;

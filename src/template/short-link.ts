@@ -1,4 +1,4 @@
-// Makes and recognises short links and their codes. The template's parts and renderer put them into messages.
+// This file makes and recognises short links and their codes. Templates are parsed and rendered elsewhere.
 import { createHash } from "node:crypto";
 
 /**
@@ -51,7 +51,10 @@ export function createOptOutCode(secret: string): string {
   return encodeCode(JSON.stringify([secret, "optout"]), PERSONAL_CODE_CHARS);
 }
 
-/** True for codes of links that only templates and messages may use. */
+/**
+ * True if the text has the form of a code that templates and messages make. Operators may not choose such a code for a
+ * link.
+ */
 export function isReservedCode(code: string): boolean {
   return SHARED_CODE.test(code) || isPersonalCode(code);
 }

@@ -20,8 +20,8 @@ const TEMPLATE_ID_DIGITS = 12;
 /** A parsed template. Fields are named in the form of {@link fieldName}. */
 export interface Template {
   /**
-   * The template's id: the first digits of the SHA-256 of its text. Each template has a variant A, so a variant is
-   * named together with this id.
+   * Id of the template: the first digits of the SHA-256 of its text. Every template has a variant A, so events name a
+   * variant together with this id.
    */
   readonly id: string;
   /** The operator's name for the template. Undefined if it is known by its id only. */
@@ -129,8 +129,8 @@ export function linksOptOut({ parts }: Variant): boolean {
 }
 
 /**
- * Returns the text of a rendered message without the address of a page to opt out, which is not one of the links whose
- * clicks are counted.
+ * Removes the address of the page to opt out from a message that was rendered without a recipient's code. Clicks are
+ * counted only on the other links.
  */
 export function withoutOptOut({ optOutBase }: Template, text: string): string {
   return optOutBase === undefined ? text : text.replaceAll(`${optOutBase}/${OPT_OUT_PLACEHOLDER}`, " ");
@@ -171,7 +171,7 @@ function fill(
 
 /**
  * Chooses a recipient's variant by the first 32 bits of SHA-256 over the key's UTF-8, modulo the number of variants.
- * This must never change: recipients would get another variant than the one the log says they got.
+ * This must never change, because recipients would get another variant than the one in the log.
  */
 export function chooseVariant(template: Template, key: string): Variant {
   if (template.variants.length === 1) return template.variants[0]!;
@@ -187,7 +187,7 @@ function findValue({ fields, name, username }: MessageRecipient, field: string):
   const known = own === undefined ? undefined : cleanValue(own);
   if (known !== undefined) return known;
   let found: string | undefined;
-  // Two columns may have the same name as compared. The last one with a visible value counts.
+  // Two columns may name the same field in different spellings. The last one with a visible value counts.
   for (const raw of Object.keys(fields)) if (fieldName(raw) === field) found = cleanValue(fields[raw]!) ?? found;
   return found;
 }

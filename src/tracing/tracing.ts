@@ -95,8 +95,8 @@ export function openTracing(options: TracingOptions) {
 
   return {
     /**
-     * Starts the span of an HTTP request; `given` is its `traceparent`, if any. For a known caller, its flag decides
-     * whether the trace is collected. For others, chance decides, as for a trace that begins here.
+     * Starts the span of an HTTP request. `given`: its `traceparent`, if any, whose flag asks to collect the trace. For
+     * a known caller the flag is followed; for others only in the share `ratio` of their requests.
      */
     request(endpointName: string, given: string | null, isKnown: boolean) {
       const attributes = {

@@ -27,8 +27,8 @@ export function keyId(master: Uint8Array): string {
 }
 
 /**
- * Error: the data key at `place` is wrapped with another master key than the given one. Ids distinguish master keys and
- * disclose nothing else.
+ * Error that the data key at `place` is wrapped with another master key than the given one. Ids distinguish master
+ * keys, and disclose nothing else about them.
  */
 export class KeyMismatch extends ServiceError<"configuration"> {
   override readonly name = "KeyMismatch";
@@ -40,15 +40,15 @@ export class KeyMismatch extends ServiceError<"configuration"> {
 }
 
 /**
- * Error: the key is right, but `what` does not open with it, because the ciphertext was altered or replaced by an older
- * one.
+ * Creates the error that the key is right, but `what` does not open with it, because the ciphertext was altered or
+ * replaced by an older one.
  */
 export function damaged(place: string, what: string): ServiceError {
   const remedy = "it was altered; restore it from a backup";
   return new ServiceError("damaged", `${place}: ${what} does not open with the right key: ${remedy}`);
 }
 
-/** Error: the master key cannot be used at all, or not for the existing data. */
+/** Creates the error that the master key cannot be used at all, or not for the existing data. */
 export function keyError(sentence: string): ServiceError {
   return new ServiceError("configuration", sentence);
 }

@@ -72,7 +72,7 @@ export function open(key: Uint8Array, ciphertext: Uint8Array, context: string): 
   }
 }
 
-/** Data key: it encrypts the secrets in one store, and the master key wraps it. */
+/** The data key encrypts the secrets in one store. The master key encrypts (wraps) the data key. */
 export interface DataKey {
   readonly id: string;
   readonly bytes: Uint8Array;
@@ -113,8 +113,8 @@ function wrappingKey(master: Uint8Array): Uint8Array {
 }
 
 /**
- * Formats the context of a wrapped data key from the ids of both keys. Both are authenticated: a row under another id
- * does not open.
+ * Formats the context of a wrapped data key from the ids of both keys. Both ids are authenticated, so that a row under
+ * another id does not open.
  */
 function formatContext(id: string, master: string): string {
   return `${id}|${master}`;

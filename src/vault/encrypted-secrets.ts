@@ -82,8 +82,8 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   const change = async <Result>(work: (secrets: StoredSecrets) => Promise<Result>): Promise<Result> => {
     for (;;) {
       const key = known;
-      // The transaction locks the vault. If another process has replaced the data key, the work runs again with the new
-      // one.
+      // The transaction locks the vault. If another process has replaced the data key, this attempt does nothing, and
+      // the next one uses the new key.
       const done = await database.transact(async (rows) => {
         holding.check(await rows.label());
         const isInForce = (await rows.dataKeys()).some(({ id }) => id === key.id);
@@ -96,7 +96,8 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   const getAll = async (names: readonly string[]): Promise<ReadonlyMap<string, Kept | "gone">> => {
     const rows = await database.secrets(names);
     const key = known;
-    // If some rows have another data key, that key was exchanged, and the rows are read again together with the new one.
+    // If a row has another data key, another process has replaced the key. The rows are then read again, together with
+    // the new key.
     const isReadable = rows.every((row) => row.key === null || row.key === key.id);
     return isReadable ? opened(rows, key, database.name) : change((secrets) => secrets.getAll(names));
   };
@@ -110,7 +111,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     keepNote,
     get: async (name: string) => (await getAll([name])).get(name),
     getAll,
-    /** Names of secrets deleted for ever, those that begin with a given prefix, in order. */
+    /** Returns the names of secrets that were deleted for ever and begin with a prefix, in order. */
     gone: database.buried,
     async revision() {
       const revision = await database.revision();
@@ -123,9 +124,9 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
       return (await database.label()).binding?.log === log;
     },
     /**
-     * Binds the secrets to the log that `decide` returns, or throws what it throws. Later changes and reads of the
-     * revision throw once the secrets are bound to another log, or to a continuation other than `epoch` and the decided
-     * one.
+     * Binds the secrets to the log that `decide` returns, or throws what it throws. Later changes, and reads of the
+     * revision, throw once another process has bound the secrets to another log, or to an epoch other than `epoch` or
+     * the decided one.
      */
     async bind(epoch: string, decide: (found: Binding | undefined) => Binding): Promise<void> {
       const { binding: found } = await database.label();
@@ -145,7 +146,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     taken: holding.taken,
     /**
      * Runs `work` as one durable change: all of it or nothing, and no other change meanwhile. `work` may use only its
-     * argument `secrets`: the store itself waits for its end.
+     * argument `secrets`: a call to the store itself would wait for `work` to end, and both would wait for ever.
      */
     change,
     put: (...given: Parameters<StoredSecrets["put"]>) => change((secrets) => secrets.put(...given)),
@@ -157,7 +158,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   };
 }
 
-/** Tracks the log that a process holds the secrets for, and notices when another log has taken them over. */
+/** Remembers for which log this process uses the secrets, and notices when another log has taken them over. */
 function createHolding(name: string) {
   const { promise: taken, resolve } = Promise.withResolvers<ServiceError>();
   let held: { readonly log: string; readonly epochs: readonly (string | null)[] } | undefined;

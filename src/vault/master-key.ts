@@ -18,8 +18,8 @@ export interface MasterKeyPlace {
    */
   readonly key: Secret | string;
   /**
-   * True if several instances may share the log, and the operator restarts one after the other: during a rotation the
-   * former master key works until {@link endRotation}.
+   * True if several instances may share the log. The operator restarts them one after the other, so that during a
+   * rotation the former master key works until {@link endRotation}.
    */
   readonly isShared: boolean;
 }
@@ -64,8 +64,8 @@ export async function readMasterKey(place: MasterKeyPlace): Promise<Uint8Array> 
 async function givenKey({ vault, keys, key }: MasterKeyPlace): Promise<Uint8Array> {
   if (typeof key !== "string") return parseKey(key.reveal(), "REACHLOG_KEY");
   for (const { name, isThere } of existsSync(key) ? [] : [vault, keys]) {
-    // A new key file is made only if there is no data yet, because a new key would open none of it. Another process may
-    // have made both since, the key first: several first starts at once.
+    // If data exists, the key file must exist too, because a new key would open none of the data. The file is looked
+    // for again, because another process may just have made first the file, and then the data.
     if ((await isThere()) && !existsSync(key))
       throw keyError(`${key} is gone, and ${name} was encrypted with it: restore it, or set REACHLOG_KEY`);
   }
@@ -94,9 +94,9 @@ export async function rotateKey(
 }
 
 /**
- * Retires the former master key; once that key is destroyed, no old copy opens data deleted before, except copies made
- * during the rotation. False if no rotation is in progress. Throws a ServiceError (configuration) if REACHLOG_KEY holds
- * it.
+ * Retires the former master key; false if no rotation is in progress. Once the key is destroyed, old copies reveal no
+ * data deleted before, except copies made during the rotation. Throws a ServiceError (configuration) if REACHLOG_KEY
+ * holds it.
  */
 export async function endRotation(place: MasterKeyPlace): Promise<boolean> {
   const unlocked = await unlock(place);
@@ -109,8 +109,8 @@ export async function endRotation(place: MasterKeyPlace): Promise<boolean> {
 }
 
 /**
- * Finishes an interrupted rotation, if there is one, and returns the present master key. A former key in REACHLOG_KEY
- * works until the service starts with the new key or, with several instances, until the rotation is ended.
+ * Finishes an interrupted rotation, if there is one, and returns the present master key. The former key in REACHLOG_KEY
+ * works until the service starts with the new key or, with several instances, until {@link endRotation}.
  */
 async function finishRotation(
   { keys, key, isShared }: MasterKeyPlace,

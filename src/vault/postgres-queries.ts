@@ -13,8 +13,8 @@ import {
 } from "./secret-database.ts";
 
 /**
- * Increases the revision of a set of secrets, which no other transaction can do until this one ends. Returns the label
- * with the former revision.
+ * Increases the revision of a set of secrets, and returns the label with the former revision. No other transaction can
+ * increase it until this one ends.
  */
 export async function countUp(ask: Ask): Promise<SecretLabel> {
   const rows = await ask<LabelRow>(
@@ -29,7 +29,7 @@ export async function readLabel(ask: Ask): Promise<SecretLabel> {
   return toLabel(await ask<LabelRow>(query));
 }
 
-/** Character that sorts after every character of a secret's name. */
+/** Character that sorts after every character of a secret's name, to end a range of names with the same prefix. */
 const LAST = "\u{10ffff}";
 
 export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
@@ -55,7 +55,7 @@ export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
   };
 }
 
-/** Subquery that passes many rows as one parameter, $2: a query for each row would cost ten times as much. */
+/** Subquery that passes many rows as one parameter, $2, because a query for each row would cost ten times as much. */
 const GIVEN = `(SELECT name, key, decode(ciphertext, 'base64') AS ciphertext
   FROM json_to_recordset($2::text::json) AS given (name text, key text, ciphertext text)) AS given`;
 

@@ -38,8 +38,8 @@ const LOCK_NOT_AVAILABLE = "55P03";
 const QUERY_CANCELED = "57014";
 
 /**
- * Maps PostgreSQL's error, or its silence, to a ServiceError. Nothing was changed then, except that a claim may have
- * been made.
+ * Converts PostgreSQL's error, or its silence, to a ServiceError. After such an error nothing was changed, except that
+ * a claim may have been made.
  */
 export function toServiceError(fault: unknown, name: string): unknown {
   const state = sqlState(fault) ?? "";
@@ -55,8 +55,8 @@ export function away(name: string, options?: ErrorOptions): ServiceError {
 }
 
 /**
- * Maximum time of one transaction that changes secrets: it may re-encrypt all of them, at 60 µs each. A query that is
- * not answered within ANSWER_MS_MAX ends the transaction sooner.
+ * Maximum time of one transaction that changes secrets, because it may re-encrypt all of them, at 60 µs each. A query
+ * that is not answered within ANSWER_MS_MAX ends the transaction sooner.
  */
 const CHANGE_MS_MAX = 3_600_000;
 
@@ -103,8 +103,8 @@ export async function transact<Result>(
       watchdog.asked();
       return { result };
     } catch (fault) {
-      // Never resolves: a rejection would make the driver send a rollback. The lost connection ends the transaction by
-      // itself.
+      // The promise never resolves, because a rejection would make the driver send a rollback. The lost connection ends
+      // the transaction by itself.
       if (isGone) return new Promise<never>(() => {});
       throw fault;
     }

@@ -21,7 +21,7 @@ export interface SecretDatabase extends SecretRows, NotesAndClaims, AsyncDisposa
   readonly name: string;
   /**
    * Runs `work` as one durable change: all of it or nothing, and no other writer meanwhile. `work` may use only its
-   * argument `rows`: any other call may wait for its end.
+   * argument `rows`: another call to this database may wait for `work` to end, and both would wait for ever.
    */
   transact<Result>(work: (rows: SecretChanges) => Promise<Result>): Promise<Result>;
   /** Reads all secrets, as of the same moment. */
@@ -58,7 +58,7 @@ export interface SecretRows {
   names(prefix: string): Promise<readonly string[]>;
   buried(prefix: string): Promise<readonly string[]>;
   /**
-   * The data key, wrapped once for each master key that opens it: more than once only while the master key is
+   * Returns the data key, wrapped once for each master key that opens it. There are two only while the master key is
    * exchanged.
    */
   dataKeys(): Promise<readonly WrappedKey[]>;
@@ -71,9 +71,12 @@ export interface SecretRows {
 export interface Binding {
   /** Id of the log that the secrets belong to. */
   readonly log: string;
-  /** Id of the continuation (epoch) of the log that may use the secrets; null for the epoch that is opened next. */
+  /**
+   * Id of the epoch of the log that may use the secrets. A restored log begins a new epoch; null stands for the one
+   * that is opened next.
+   */
   readonly epoch: string | null;
-  /** Place of that log, by its name in messages; null if the log may be anywhere. */
+  /** Place of that log, as messages name it; null if the log may be anywhere. */
   readonly place: string | null;
 }
 
@@ -202,8 +205,8 @@ async function replaceAll(rows: SecretChanges, contents: SecretContents): Promis
 }
 
 /**
- * Throws a ServiceError (conflict) unless the place is empty or holds a copy of the same secrets, which has the same
- * random data key. Returns true if the place is empty.
+ * Throws a ServiceError (conflict) unless the place is empty, or holds a copy of the same secrets: a copy has the same
+ * data key, which is random. Returns true if the place is empty.
  */
 async function refuseOthers(rows: SecretChanges, contents: SecretContents, name: string): Promise<boolean> {
   const known = new Set(contents.dataKeys.map(({ id }) => id));

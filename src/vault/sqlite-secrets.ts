@@ -16,7 +16,7 @@ import {
 } from "./secret-database.ts";
 
 /**
- * Number for "rlsc" in the header of SQLite files with our secrets
+ * Number for "rlsc" in the header of SQLite files that hold reachlog's secrets
  * (https://sqlite.org/pragma.html#pragma_application_id).
  */
 const APPLICATION_ID = 0x726c_7363;
@@ -28,8 +28,8 @@ const SETTINGS = `PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA; PRAGMA s
   PRAGMA trusted_schema=OFF`;
 
 /**
- * Tables of secrets. SQLite leaves copies where it moves a row to another page, as it does to keep a table sorted by
- * name. So ciphertexts are rows of a table that only grows at its end: they are overwritten in place, and never move.
+ * Tables of secrets. SQLite leaves copies where it moves a row, as it does to keep a table sorted by name. So
+ * ciphertexts are in a table that grows only at its end, where they never move and are overwritten in place.
  */
 const TABLES = `
   -- One data key; more than one row only while the master key is exchanged.
@@ -76,8 +76,8 @@ async function prepare(database: DatabaseSync, file: string): Promise<void> {
 }
 
 /**
- * True if the file has no tables yet. Throws a ServiceError (configuration) if the file is not one of secrets: it may
- * be the log.
+ * True if the file has no tables yet. Throws a ServiceError (configuration) if the file holds no secrets, because it
+ * may be the log.
  */
 function isEmpty(database: DatabaseSync, file: string): boolean {
   const pragma = (name: string): unknown => database.prepare(`PRAGMA ${name}`).get()?.[name];
@@ -100,7 +100,7 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
   const requireFile = createPlaceCheck(file);
   const countChanges = () => all<{ count: number }>("SELECT total_changes() AS count")[0]?.count;
   /**
-   * Runs `work` while no transaction is in progress: all share one connection, so `work` would become part of the
+   * Runs `work` while no transaction is in progress. All share one connection, so `work` would become part of the
    * transaction.
    */
   const alone = <Result>(work: () => Promise<Result>) => oneByOne(() => whenFree(file, work));
@@ -136,8 +136,8 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
 }
 
 /**
- * Returns a function that throws a ServiceError (full) once the file was removed or covered, because further writes
- * would be lost.
+ * Returns a function that throws a ServiceError (full) once another file, or none, is at this path, because further
+ * writes would be lost.
  */
 function createPlaceCheck(file: string): () => void {
   const requireFiles = rememberFiles([file]);
@@ -197,7 +197,7 @@ function isBusy(fault: unknown): boolean {
   return typeof code === "number" ? (code & 0xff) === SQLITE_BUSY : fault.message === "database is locked";
 }
 
-/** Character that sorts after every character of a secret's name. */
+/** Character that sorts after every character of a secret's name, to end a range of names with the same prefix. */
 const LAST = "\uffff";
 
 /** Runs SQL statements; each text is prepared once. */
@@ -245,8 +245,8 @@ function changesIn({ all, run }: Statements): Omit<SecretChanges, keyof SecretRo
   const erase = (name: string): void =>
     void run(`UPDATE ciphertexts SET ciphertext = zeroblob(length(ciphertext)) WHERE ${ownSlot}`, name);
   /**
-   * Overwrites a secret's ciphertext. In place only with the same length, because SQLite would move a row of another
-   * length.
+   * Replaces a secret's ciphertext, in place if both have the same length. Otherwise SQLite would move the row and
+   * leave the old bytes, so they are overwritten with zeros, and the new ciphertext is appended.
    */
   const overwrite = (name: string, ciphertext: Uint8Array): void => {
     const query = `UPDATE ciphertexts SET ciphertext = ? WHERE ${ownSlot} AND length(ciphertext) = ?`;

@@ -18,8 +18,8 @@ export interface Secrets {
 }
 
 /**
- * Purposes of keys that stay the same when the master key is rotated: they make keyed hashes and sign a shared log's
- * checkpoints. Derived from the first master key, so a lost vault can be rebuilt until the first rotation.
+ * Purposes of keys that do not change when the master key is rotated: they make keyed hashes and sign a shared log's
+ * checkpoints. They are derived from the first master key, so until the first rotation a lost vault can be rebuilt.
  */
 const STABLE = ["suppression", "credentials", "checkpoints"] as const;
 

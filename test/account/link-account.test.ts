@@ -169,7 +169,8 @@ test("an authorization replaces the tokens despite a concurrent refresh", async 
     vault: {
       ...first.vault,
       async put(name, value, expected) {
-        // Before this process stores its tokens for the first time, another one stores the pair of its refresh.
+        // Before this process first writes to the vault, another process writes there, as if it had stored the tokens
+        // of its refresh.
         if (races-- > 0) await first.vault.put(name, (await first.vault.get(name))?.value ?? "", expected);
         return first.vault.put(name, value, expected);
       },

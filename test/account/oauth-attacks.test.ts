@@ -38,7 +38,7 @@ test("a regular authorization links the owner and clears the cookie", async () =
   const back = await owner.agree(await owner.begin());
   const answer = await owner.follow(back);
   expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
-  // The cookie's attributes may come in any order.
+  // The attributes of the cookie may be in any order.
   expect(answer.headers.get("set-cookie")?.split("; ")).toEqual(
     expect.arrayContaining([expect.stringMatching(/^reachlog_oauth_\d+=$/), "Path=/social", "Max-Age=0"]),
   );
@@ -66,7 +66,7 @@ describe("the state", () => {
     const page = await owner.begin();
     expect(await told(await owner.follow(lure))).toBe(REFUSED);
     await expectNothing();
-    // The attack does not end the victim's own authorization.
+    // The attack did not end the authorization that the victim had begun: the victim can complete it.
     expect((await owner.follow(await owner.agree(page))).status).toBe(303);
     expect(await service.linked()).toBe("acme_team");
   });
@@ -92,8 +92,8 @@ describe("the state", () => {
       const { detail } = (await (await browser.follow(back)).json()) as { detail: string };
       expect(detail).toBe("This state was used before. Nothing was stored.");
     }
-    // If the browser that began the authorization repeats the redirect, it sees the outcome again; no code is
-    // exchanged.
+    // The browser that began the authorization may repeat the redirect. It sees the same outcome, and the service
+    // exchanges no second code.
     expect((await owner.follow(used)).status).toBe(303);
     expect(world.exchanged()).toBe(1);
   });

@@ -106,7 +106,7 @@ test("a confidential client sends id and secret in Basic without percent-encodin
 
 test.each([
   ["raw", "a%2Bb+c"],
-  // https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
+  // RFC 6749, section 2.3.1, encodes the secret as in a form: https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
   ["form", "a%252Bb%2Bc"],
 ] as const)("a secret with %% and + is encoded in Basic as configured: %s", async (encoding, shown) => {
   await using server = serve(() => Response.json(GRANTED));
@@ -114,7 +114,8 @@ test.each([
   await oauth.refresh("the-refresh-token");
   await oauth.revoke("the-token");
   const sent = server.requests.map(({ headers }) => atob(headers.get("authorization")?.slice("Basic ".length) ?? ""));
-  // The library also encodes characters that need no encoding; a server that decodes reads the same secret.
+  // The OAuth library also encodes characters that need no encoding, such as `-`. A server that decodes them reads the
+  // same secret.
   expect(sent.map((pair) => pair.replaceAll("%2D", "-"))).toEqual(Array(2).fill(`the-client:${shown}`));
 });
 

@@ -26,8 +26,8 @@ async function linked() {
 }
 
 /**
- * Freezes the process while its refresh waits for X's answer. If `rotated`, X has already replaced the refresh token.
- * `answer` lets the answer arrive.
+ * Freezes the process while its refresh waits for X's answer. If `rotated`, X has already replaced the refresh token by
+ * then. In the result, `answer` lets X's answer arrive.
  */
 async function standStillInRefresh(world: AccountHarness, process: AccountProcess, rotated: boolean) {
   const { oauth } = world;
@@ -309,7 +309,7 @@ test("a slow refresh keeps the lease, so that another process does not reuse the
   const { refresh } = world.oauth;
   world.oauth.refresh = async (token) => {
     const answer = await refresh(token);
-    // The duration of the slowest token request.
+    // Lets 30 seconds pass, as long as the slowest token request takes.
     for (let second = 0; second < 30; second += 5) {
       taken.length = 0;
       world.now += 5_000;
@@ -339,8 +339,8 @@ test("the refresh token is not used while the vault cannot be written", async ()
 });
 
 /**
- * Starts a process with a faulty vault. `tries` says for each attempt to store a refreshed pair of tokens if the pair
- * is stored, and if the call returns or throws.
+ * Starts a process with a faulty vault. For each attempt to store refreshed tokens, `tries` says if the vault stores
+ * them, and if the process learns that or gets a fault.
  */
 async function startStoring(
   world: AccountHarness,
@@ -352,7 +352,7 @@ async function startStoring(
     vault: {
       ...first.vault,
       async put(...given) {
-        // The call before X has refreshed only records that a refresh begins; it succeeds.
+        // The first call, before X has refreshed, only records that a refresh begins. It always succeeds.
         const [what, how] = world.oauth.refreshed.length === 0 ? [] : (tries[asked++] ?? []);
         const isStored = what !== "lost" && (await first.vault.put(...given));
         if (how === "fault") throw new ServiceError("in_doubt", "the vault does not answer");

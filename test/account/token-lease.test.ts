@@ -13,8 +13,8 @@ const EXPIRED_MS = 15_001;
 const SLOW_MS = 30_000;
 
 /**
- * Creates the queue of the process `holder`, which works one job after the other while it holds the lease on the
- * tokens. `leases` overrides methods of the store's leases.
+ * Creates the queue of the process `holder`. The queue takes the lease on the tokens and does its jobs one after the
+ * other while it holds it. `leases` overrides methods of the store's leases.
  */
 function queueOf(world: AccountHarness, holder: string, leases: Partial<EventStore["leases"]> = {}) {
   const { eventLog } = world;
@@ -51,7 +51,7 @@ test("a failed renewal is retried, and no other process acquires the lease", asy
   let tried = 0;
   const flaky = queueOf(world, "one", {
     async acquire(...asked) {
-      // The first attempt takes the lease; later ones fail now and then.
+      // The first attempt takes the lease. Of the later ones, some get no lease and some fail.
       const lease = tried % 3 === 1 ? undefined : await leases.acquire(...asked);
       tried += 1;
       if (tried % 3 === 2) throw DEAD;

@@ -8,7 +8,7 @@ import { LIFETIME_MS, openAccount, type AccountHarness } from "../harness/memory
 const FIVE_MINUTES_MS = 300_000;
 const rate = undefined;
 
-/** Calls the network with a token, which it accepts or refuses. */
+/** Returns a call to the network with a token. The network accepts it, or refuses it as unauthorized. */
 const call = (world: AccountHarness) => async (token: string) => {
   if (!world.oauth.accepts(token)) throw new SocialError("unauthorized", "told so");
   return token;
@@ -224,8 +224,8 @@ test("an account that is authorized again during a refresh is used with its new 
     vault: {
       ...first.vault,
       async put(...asked) {
-        // Another process authorizes the account again after this one has read the stored pair of tokens, and before it
-        // uses the refresh token.
+        // Between the moment when this process reads the stored tokens and the moment when it uses the refresh token,
+        // another process authorizes the account once more.
         if (!isReauthorized) await first.vault.put("x-tokens", JSON.stringify(world.oauth.grant()), asked[2]);
         isReauthorized = true;
         return first.vault.put(...asked);

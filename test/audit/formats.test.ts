@@ -101,7 +101,7 @@ describe("the csv format", () => {
 describe("events in the cloudevents format", () => {
   const parsed = (event: StoredEvent) => JSON.parse(EXPORT_FORMATS.cloudevents.line(event)) as Record<string, unknown>;
 
-  // CloudEvents 1.0.2, 3 (context attributes) and its JSON format, 3.
+  // Checks chapter 3 (context attributes) of CloudEvents 1.0.2, and chapter 3 of its JSON format.
   test("have the required attributes, with valid names and values", () => {
     fc.assert(
       fc.property(stored, (event) => {

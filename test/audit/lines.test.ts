@@ -47,7 +47,8 @@ describe("lines", () => {
 
   test("may lack the last line break and begin with a byte order mark", async () => {
     expect(await linesOf("\ufeffa\r\nb\n\nc")).toEqual(["a", "b", "", "c"]);
-    // The same result if the second line begins a piece.
+    // The second text is also read in two pieces, the second of which begins with the second line. The result must be
+    // the same.
     for (const cuts of [[], [0.3]]) expect(await linesOf("a\n\ufeffb\n", cuts)).toEqual(["a", "\ufeffb"]);
     expect(await linesOf("")).toEqual([]);
   });

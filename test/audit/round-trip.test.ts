@@ -12,7 +12,8 @@ import { name, newEvent } from "./events.ts";
 import { countCases } from "../harness/case-count.ts";
 
 /**
- * Number of random histories, few because each creates two logs; formats.test.ts tests single lines in a thousand runs.
+ * Number of random histories. It is small, because each history creates two logs; formats.test.ts tests single lines in
+ * a thousand runs.
  */
 const RUNS = countCases(25);
 
@@ -25,7 +26,7 @@ interface Place {
   file(name: string): string;
   /** Runs `audit export` or `audit import` on the log of this place; returns its output. */
   run(action: "export" | "import", ...args: string[]): Promise<string>;
-  /** Runs the command as `run` does, but `signal` may interrupt it; returns the exit code and stderr. */
+  /** Like `run`, but `signal` may interrupt the command. Returns its exit code and stderr. */
   interrupted(signal: AbortSignal, action: "export" | "import", ...args: string[]): Promise<[number, string]>;
 }
 

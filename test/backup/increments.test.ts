@@ -100,7 +100,7 @@ describe.each([
   let env: Env;
   const made: Made[] = [];
   const names: string[] = ["ann_builds", "bob", "cas"];
-  // All tests use the same backups; the last two add to them.
+  // All tests of this group use the same backups. The last two tests add backups to them.
   beforeAll(async () => {
     kept = temporaryFolder();
     all = kept.file("all");
@@ -119,7 +119,8 @@ describe.each([
     "are restored to %s by number, each with its recorded head",
     async (which) => {
       const isSame = which === "the same engine";
-      // Another engine's restore differs in how it writes, not in which events it finds.
+      // On another engine a restore writes in another way, but it finds the same events. So an ordinary test run tries
+      // only one backup there.
       const numbers = isSame || isWhole ? names.keys() : [1];
       for (const index of numbers) {
         const { position, hash } = made[index]!;
@@ -135,7 +136,7 @@ describe.each([
           );
         });
         const { position: end } = await withLog(place, (log) => log.head());
-        // The restored log knows the idempotency key, so the repeat appends nothing.
+        // The restored log knows the idempotency key of this import, so repeating the import appends nothing.
         await add(place, `10${index}`, names[index]!);
         expect(await withLog(place, (log) => log.head())).toMatchObject({ position: end });
       }
@@ -480,7 +481,8 @@ describe("foreign files", () => {
       message: expect.stringContaining(`${all} holds segments/`),
     });
     expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
-    // The folder's files are from an unfinished first backup of the second log, so a backup of that log starts over.
+    // The first backup of the second log is unfinished, so its files do not count: the next backup of that log is
+    // number 1.
     expect(await back(other)).toMatchObject({ number: 1 });
     expect(await verify(other)).toMatchObject({ code: 0 });
   });
@@ -593,7 +595,7 @@ describe("foreign files", () => {
       return readFileSync(file).length;
     };
     expect(await readSettled(all, open)).toBeGreaterThan(0);
-    // A read that fails without a concurrent backup reports its fault.
+    // If no other backup runs at the same time, a failed read is not repeated: its fault is reported.
     let reads = 0;
     const failing = async () => {
       reads += 1;

@@ -24,7 +24,7 @@ let world: CommandHarness;
 let place: TemporaryFolder;
 let server: Record<string, string>;
 beforeEach(async () => {
-  // Uses a key file, like a service without a configured key.
+  // No key is configured, so the command uses a key file.
   world = await openCommands(NOW);
   place = temporaryFolder();
   await world.append(STREAMS.outreach, [imported("101", "ann"), imported("102", "bob"), imported("103", "cas")]);
@@ -104,7 +104,7 @@ test("a log moved to PostgreSQL and back has the same events, vault and suppress
       suppression,
     ]);
   }
-  // An opt-out still applies, although no personal data of the recipient remains.
+  // The opt-out of the forgotten recipient still applies to an import, although none of their personal data remains.
   const list = place.file("people.csv");
   writeFileSync(list, "id,username,basis\n102,bob,opt_in\n104,dan,opt_in\n");
   await capture(recipients, ["import", list], { env: file });
@@ -127,7 +127,7 @@ test("migrate refuses a place with a log or secrets, and another master key", as
     await using log = await openLog(loadConfig(other, () => ""));
     void log;
   }
-  // The target holds another key's vault and a log without events.
+  // The target contains a log without events, and a vault that belongs to another master key.
   expect(await refused(server)).toMatchObject({ kind: "conflict" });
   const used = { ...server, DATABASE_URL: await newDatabase() };
   await move(world.env, used);

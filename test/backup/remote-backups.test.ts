@@ -16,7 +16,7 @@ test(`every reported backup is readable in ${HISTORIES} random histories of two 
       throw new Error(`the history of FAULT_SEED=${seed}`, { cause });
     });
   }
-  // Shows that the histories try each case: every count in `tally` is above a quarter of the number of histories.
+  // Each count in `tally` says how often a case occurred in the histories. Every case must occur often enough.
   console.log(tally);
   expect(Math.min(...Object.values(tally))).toBeGreaterThan(HISTORIES / 4);
 });

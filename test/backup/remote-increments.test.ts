@@ -96,7 +96,8 @@ describe.each([
       }
     }
     expect(keys().filter((key) => key.includes("/segments/"))).toHaveLength(3);
-    // Only the newest backup has keys and a manifest: no other file contains an erased recipient.
+    // Only the newest backup has files of keys and a full manifest. Other files of keys could still contain an erased
+    // recipient's key.
     expect(keys().filter((key) => !key.includes("/segments/"))).toEqual([
       "reach/manifest-000001.json",
       "reach/manifest-000002.json",
@@ -147,8 +148,8 @@ describe("remote backups of a log in a file", () => {
 
   test("complete one of two that run at the same time, and refuse the other as busy", async () => {
     const start = () => Promise.allSettled([1, 2].map(() => run(env, backup, address, "--incremental", "--json")));
-    // On a busy machine one backup may end before the other one lists the objects; then both succeed, and the test
-    // tries again.
+    // Both backups succeed if one ends before the other one lists the objects, which may happen on a busy machine. The
+    // test then starts two others.
     let both = await start();
     while (both.every(({ status }) => status === "fulfilled")) both = await start();
     expect(both.toSorted((a, b) => (a.status < b.status ? -1 : 1))).toMatchObject([
@@ -361,8 +362,8 @@ describe("concurrent backups", () => {
   });
 
   /**
-   * Starts a backup that pauses when its first request that matches `form` has arrived at the store or is done there.
-   * `release` lets the backup continue.
+   * Starts a backup and holds it at its first request that matches `form`: when the request has arrived at the store,
+   * or when it is done there. `release` lets the backup continue.
    */
   async function startHeld(form: RegExp, moment: "arrived" | "done" = "arrived") {
     const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -377,7 +378,7 @@ describe("concurrent backups", () => {
     return { running, release: released.resolve };
   }
 
-  /** Moments at which a backup is held. Without the fault tests, only the first three are tried. */
+  /** Moments at which a backup is held. An ordinary test run tries only the first three. */
   const MOMENTS = [
     ["before it lists", /^GET $/, "arrived"],
     ["before its keys", /^PUT .*keys/, "arrived"],
@@ -399,8 +400,8 @@ describe("concurrent backups", () => {
       }
       one.release();
       const ended = await one.running;
-      // A backup that was held before it had read anything continues after the others. In all other cases it ends as
-      // busy.
+      // If a backup was held before it had read anything, it simply comes after the others. In all other cases another
+      // backup has overtaken it, so it ends as busy.
       if (form.source === "^GET $") expect(ended).toMatchObject({ code: 0 });
       else expect(ended).toMatchObject({ kind: "busy" });
       await restoreEach(made.slice(-1));
@@ -510,7 +511,7 @@ describe("the remains of an interrupted backup", () => {
       const left = keys().filter((key) => !former.has(key));
       expect(left).toHaveLength(writes);
       for (const key of left) s3.objects.set(key, { body: Buffer.from("half"), meta: {} });
-      // The next backup has the number of the failed one, and contains its events and more.
+      // The next backup takes the number of the failed one. It contains the failed one's events and the later ones.
       expect(await back()).toMatchObject({ number });
       await add(env, `20${number}`, `name_${number}`);
       expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining(`${number} backups`) });

@@ -1,4 +1,6 @@
-/** Program that appends clicks which are pending on all three channels. Arguments: FILE, clicks. */
+/**
+ * Program that appends clicks with a pending dispatch on each of the three channels. Arguments: FILE, number of clicks.
+ */
 import { openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { CLICK_CHANNELS } from "../../events/channel-names.ts";

@@ -1,7 +1,6 @@
 /**
- * The limit of the drain benchmark: sends the same requests as the service for a backlog, with the same concurrency,
- * and stores nothing. Prints clicks a second and processor time per click. Arguments: FILE (the backlog), URL of the
- * sinks.
+ * Limit of the drain benchmark: sends the service's requests for a backlog, equally many at a time, but stores nothing.
+ * Prints clicks a second and processor time per click. Arguments: FILE (the backlog), URL of the sinks.
  */
 import { type UsualChannel } from "../harness/click.ts";
 import { openSqliteStore } from "eventstore-lite";
@@ -44,8 +43,8 @@ async function readClicks(): Promise<readonly Click[]> {
 }
 
 /**
- * Creates the requests of the backlog's clicks with the channels' own code, whose `fetch` stores each request here
- * instead of sending it.
+ * Creates the requests for the backlog's clicks by the channels' own code. The `fetch` that the code gets only stores
+ * each request.
  */
 async function prepareAll(): Promise<Readonly<Record<UsualChannel, readonly Prepared[]>>> {
   const kept: Prepared[] = [];

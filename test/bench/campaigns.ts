@@ -19,14 +19,14 @@ const PEOPLE_QUICK = 12_000;
 /** Number of campaigns beside `default`. */
 const CAMPAIGNS = 20;
 
-/** Number of recipients to decide about: the last ones, who got no message yet. */
+/** Number of decisions to measure. They are about the last recipients, who got no message yet. */
 const DECIDED = 10_000;
 
 const STATES = ["account", "campaigns", "contacts", "links", "quota", "run"] as const;
 
 /**
- * Measures what campaigns cost an installation: the decision on one recipient, the memory of a recipient, and a replay,
- * each against a log without campaigns.
+ * Measures what campaigns cost an installation: the decision on one recipient, the memory for a recipient, and a
+ * replay. Each is compared with a log without campaigns.
  */
 export const campaigns: Bench = async (options) => {
   const events = options.quick ? EVENTS_QUICK : (options.events ?? EVENTS);
@@ -80,7 +80,9 @@ async function readStates(file: string): Promise<Omit<OutreachState, "ms">> {
   return (await foldLog(store, STATES)).states;
 }
 
-/** Decides the turns of recipients who get a message. Throws if one gets none, which would be quicker. */
+/**
+ * Decides about recipients who get a message. Throws if one of them gets none, because such a decision takes less time.
+ */
 function decideEach(states: Omit<OutreachState, "ms">, rules: OutreachRules, people: number): Promise<Cost> {
   const ms = Date.now();
   const now = { ms, clockMs: ms, day: "2027-05-03", timezone: "UTC" };
@@ -99,7 +101,7 @@ function decideEach(states: Omit<OutreachState, "ms">, rules: OutreachRules, peo
   });
 }
 
-/** Runs a program of this folder in a separate process, so that it shares no memory with another measurement. */
+/** Runs a program of this folder in a separate process, so that its memory is not that of an earlier measurement. */
 async function runProgram<Result>(program: string, file: string): Promise<Result> {
   return JSON.parse(await outputOf([process.execPath, join(import.meta.dirname, program), file])) as Result;
 }

@@ -16,7 +16,7 @@ import { campaignName } from "./mixed-campaigns.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { startService } from "./server.ts";
 
-/** Events of the log, about a million of them clicks. */
+/** Number of events in the log, about a million of them clicks. */
 const EVENTS = 2_100_000;
 const EVENTS_QUICK = 50_000;
 const PEOPLE = 100_000;
@@ -26,22 +26,22 @@ const PEOPLE_QUICK = 2_000;
 const CAMPAIGNS = 20;
 
 /**
- * Maximum time in ms for a page of the console, which an operator does not notice, and maximum size in KB, which a
- * phone loads at once.
+ * Maximum time in ms for a page of the console: an operator does not notice it. The next constant is the maximum size
+ * of a page in KB, which a phone loads at once.
  */
 const PAGE_MS = 200;
 const PAGE_KB = 200;
 
 /**
- * Measures each page of the console on the log of a busy half year with campaigns, current and as of past positions,
- * against 200 ms and 200 KB.
+ * Measures each page of the console on the log of a busy half year with campaigns, current and as of past positions.
+ * Compares the results with limits of 200 ms and 200 KB.
  */
 export const consolePages: Bench = (options) => {
   const kind = { bench: "console-pages", settings: {}, headers: { accept: "text/html" }, kilobytesMax: PAGE_KB };
   return measureReads(options, kind, ({ pages }) => pages);
 };
 
-/** Measures GET requests of the API on the same log, against 200 ms. */
+/** Measures GET requests of the API on the same log. Compares the results with a limit of 200 ms. */
 export const apiReads: Bench = (options) => {
   const token = crypto.randomUUID();
   const headers = { authorization: `Bearer ${token}` };
@@ -49,7 +49,7 @@ export const apiReads: Bench = (options) => {
   return measureReads(options, kind, ({ reads }) => reads);
 };
 
-/** Kind of addresses that a benchmark reads. */
+/** Group of paths that a benchmark reads: pages of the console, or GET requests of the API. */
 interface ReadKind {
   readonly bench: string;
   readonly settings: Readonly<Record<string, string>>;
@@ -87,7 +87,7 @@ async function measure(
   const rows: Row[] = [];
   for (const page of pages) {
     const read: PageRead[] = [];
-    // The first round does not count, because it compiles the code of the page.
+    // The first round does not count, because the page's code is compiled in it.
     for (let round = 0; round <= rounds; round++) {
       const before = timeWithChildren(service.pid);
       const one = await readPage(service.url + page.replace(MOMENT, String(nextMoment())), headers);
@@ -101,8 +101,8 @@ async function measure(
     const refused = counted.filter(({ status }) => status !== 200);
     rows.push(
       row("time", "ms", ({ ms }) => ms, PAGE_MS, atMost(1)),
-      // Processor time of all threads varies less on a shared machine. It exceeds the time taken if two threads work at
-      // once.
+      // On a shared machine, the processor time of all threads varies less than the time taken. It is the longer one if
+      // two threads work at once.
       row("processor time", "ms", ({ processorMs }) => processorMs, PAGE_MS),
       ...(kilobytesMax === undefined ? [] : [row("size", "KB", ({ kilobytes }) => kilobytes, kilobytesMax, atMost(1))]),
       ...(refused.length === 0
@@ -116,7 +116,10 @@ async function measure(
 /** Placeholder for a past position in the address of a page. */
 const MOMENT = "MOMENT";
 
-/** Golden ratio. Its multiples, without their integer part, are spread evenly, so they choose the past positions. */
+/**
+ * Golden ratio. The fractional parts of its multiples are spread evenly between 0 and 1, so they choose the past
+ * positions.
+ */
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 interface Addresses {
@@ -128,7 +131,7 @@ interface Addresses {
   readonly reads: readonly string[];
 }
 
-/** Returns what to read, with a recipient, a link, an event and campaigns of that log. */
+/** Finds a recipient, a link, an event and campaigns of the log, and returns the paths that show them. */
 async function findAddresses(log: string): Promise<Addresses> {
   await using store = await openSqliteStore<Event>({ file: log, codec });
   let clicks = 0;
@@ -157,7 +160,7 @@ async function findAddresses(log: string): Promise<Addresses> {
     "/people?sort=message&order=descending",
     `/people/${id}`,
     `/links/${domain}/${encodeURIComponent(short_code)}`,
-    // The link that all messages contain.
+    // This link is in all messages of the log.
     "/links/go.example/spring",
     `/runs/${run_id}`,
     "/campaigns/default",

@@ -6,7 +6,7 @@ import { foldLog } from "../harness/fold-log.ts";
 
 const [file = ""] = process.argv.slice(2);
 await using store = await openSqliteStore<Event>({ file, codec });
-// Compiles the code before the measurement, and lets the store allocate its buffers.
+// Folds a part of the log before the measurement, so that the code is compiled and the store has allocated its buffers.
 await foldLog(store, ["contacts"], { to: 10_000 });
 const before = usedBytes();
 const { states } = await foldLog(store, ["contacts"]);

@@ -5,7 +5,7 @@ export interface DeliveryTime {
   readonly main: number;
   /** Processor time of the runtime's HTTP client, in µs. */
   readonly client: number;
-  /** Processor time of the log's writer thread, in µs. */
+  /** Processor time of the thread that writes the log, in µs. */
   readonly writer: number;
   /** Processor time of all remaining threads, in µs: those of the runtime's compilers and garbage collection. */
   readonly runtime: number;
@@ -18,13 +18,13 @@ export function deliveryTimeOf(pid: number): DeliveryTime {
   return { main, client, writer, runtime: others - client - writer };
 }
 
-/** Processor time per click between two measurements. */
+/** Returns the processor time per click between two measurements. */
 export function timeOfEach(before: DeliveryTime, after: DeliveryTime, clicks: number): DeliveryTime {
   const each = (part: keyof DeliveryTime): number => (after[part] - before[part]) / clicks;
   return { main: each("main"), client: each("client"), writer: each("writer"), runtime: each("runtime") };
 }
 
-/** Formats the medians of several rounds of such processor times. */
+/** Formats the median of each processor time over several rounds. */
 export function describeTimes(times: readonly DeliveryTime[]): string {
   const middle = (part: keyof DeliveryTime): string => median(times.map((time) => time[part])).toFixed(0);
   return `main thread ${middle("main")}, HTTP client ${middle("client")}, log's writer ${middle("writer")}, runtime ${middle("runtime")}`;

@@ -7,18 +7,21 @@ import { startService } from "./server.ts";
 import { networkSettings, startSinks } from "./sinks-process.ts";
 
 /**
- * Progress of the backlog on the chat channel while clicks arrive. Chat and messaging are the slowest channels, because
- * each click is a separate request.
+ * Progress of the backlog on the chat channel while new clicks arrive. Chat and messaging are the slowest channels,
+ * because they need a request for each click.
  */
 interface Meanwhile {
   readonly settledPerSecond: number;
-  /** True if the backlog was empty before the load of new clicks ended. */
+  /**
+   * True if the backlog was empty before the load of new clicks ended, so the figures are not only about a draining
+   * service.
+   */
   readonly isOver: boolean;
 }
 
 /**
- * Measures durably accepted clicks a second while a backlog drains, against the same service on the same log that
- * delivers nothing.
+ * Measures durably accepted clicks a second while a backlog drains. Compares them with the same service on the same log
+ * that delivers nothing.
  */
 export const drainIntake: Bench = async (options) => {
   const clicks = options.quick ? 10_000 : 100_000;
@@ -47,7 +50,10 @@ export const drainIntake: Bench = async (options) => {
   ];
 };
 
-/** Posts clicks to a service without networks. Its backlog stays pending, and new clicks request no dispatch. */
+/**
+ * Posts clicks to a service that delivers nothing, because it has no networks: the backlog stays pending, and new
+ * clicks request no dispatch.
+ */
 async function loadIdle(log: string, seconds: number): Promise<LoadResult> {
   await using service = await startService(log);
   return await postClicks(service.url, seconds);

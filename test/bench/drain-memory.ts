@@ -6,10 +6,10 @@ import { largestMib } from "./resident-memory.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks } from "./sinks-process.ts";
 
-/** Time in ms until a slow network answers: two such answers fit into the timeout of an attempt, 5 s. */
+/** Time in ms until a slow network answers. It is less than half of the timeout of an attempt (5 s). */
 const SLOW_MS = 2_000;
 
-/** Address of dead networks: no server listens on this port, which browsers and servers avoid. */
+/** Address of the dead networks. No server listens on this port. */
 const DEAD = "http://127.0.0.1:9";
 
 /**

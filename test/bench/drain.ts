@@ -16,8 +16,8 @@ const CLICKS = 100_000;
 const CLICKS_QUICK = 3_000;
 
 /**
- * Maximum number of log positions for one click, on average: one for the click, and half of one for its outcomes on
- * three channels. Requests that complete together record their outcomes in one event.
+ * Maximum number of log positions that a click takes on average: one for the click, and half of one for its outcomes on
+ * three channels. Requests that complete together share one event for their outcomes.
  */
 const POSITIONS_MAX = 1.5;
 
@@ -30,8 +30,8 @@ interface Drained {
 }
 
 /**
- * Measures the delivery of clicks that are pending on three channels until each outcome is durable, against only
- * posting the same requests.
+ * Measures the delivery of clicks that are pending on three channels until each outcome is durable. Compares it with a
+ * program that only posts the same requests.
  */
 export const drain: Bench = async (options) => {
   const clicks = options.quick ? CLICKS_QUICK : CLICKS;
@@ -66,8 +66,8 @@ async function postBare(backlog: string, sinks: Sinks, clicks: number): Promise<
 }
 
 /**
- * Measures how fast a service delivers a copy of the backlog. The service begins as soon as it has started, so the
- * sinks hold back its first requests until the measurement begins.
+ * Measures how fast a service delivers a copy of the backlog. A started service begins at once, so the sinks hold its
+ * first requests back until the measurement begins.
  */
 function drainCopy(backlog: string, sinks: Sinks, clicks: number): Promise<Drained> {
   return onCopyOf(backlog, async (log) => {

@@ -9,14 +9,14 @@ import { startUnchanged, startWithout } from "./server.ts";
 const ADDRESSES = 20_000;
 
 /**
- * Number of visitors' addresses, used in turn: more than the service caches encryption keys for, so that each click
+ * Number of visitors' addresses, used in turn. The service caches encryption keys for fewer addresses, so each click
  * needs a new key.
  */
 const NEW_ADDRESSES = 100_000;
 
 /**
- * Measures the intake with encryption against the same service without it: clicks of one address, of many, and of
- * always new ones.
+ * Measures the intake with encryption and without it, for clicks from one address, from many addresses, and from a new
+ * address each time.
  */
 export const encrypt: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;

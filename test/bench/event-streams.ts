@@ -7,11 +7,14 @@ import { startService } from "./server.ts";
 
 const STREAMS = 200;
 
-/** Paths of the event streams that an open console page and a program read. */
+/** Path of the event stream that an open console page reads. The next constant is the path that a program reads. */
 const PAGES = "/events?only=position";
 const PROGRAMS = "/events";
 
-/** Measures durably accepted clicks a second while clients follow the log, against none that follow it. */
+/**
+ * Measures durably accepted clicks a second while clients follow the log. Compares them with the same service without
+ * such clients.
+ */
 export const eventStreams: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   await using service = await startService(join(options.directory, "event-streams.sqlite"));

@@ -9,13 +9,13 @@ import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 
 /**
- * Measures the clicks a second on one link in a log with as many links as are counted separately, against a log with
- * this link alone.
+ * Measures the clicks a second on one link in a log with as many links as the service counts separately. Compares them
+ * with a log that has this link alone.
  */
 export const hotLink: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   const [many, one] = [join(options.directory, "many-links.sqlite"), join(options.directory, "one-link.sqlite")];
-  // Both logs have the same number of events, so that they differ in nothing else.
+  // Both logs have the same number of events and differ only in the links.
   await writeClicks(many, (click) => (click === 0 ? {} : { short_code: `link-${click}` }));
   await writeClicks(one, () => ({}));
   const { among, alone } = await onServices(many, one, (manyLinks, oneLink) =>
@@ -35,8 +35,8 @@ export const hotLink: Bench = async (options) => {
 };
 
 /**
- * Writes as many clicks as there are separately counted links. Each is on the link that is posted later, unless `other`
- * names another one.
+ * Writes as many clicks as the service counts links separately. Each click is on the link that is posted later, unless
+ * `other` names another link.
  */
 async function writeClicks(file: string, other: (click: number) => { readonly short_code?: string }): Promise<void> {
   const posted = JSON.parse(CLICK) as { domain: string; short_code: string };

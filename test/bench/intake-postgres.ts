@@ -15,30 +15,30 @@ import { startService, startServiceOn, type Server } from "./server.ts";
 
 const INSTANCES = 3;
 
-/** Intake of services that share a log: clicks a second, and processor times of one click in µs. */
+/** Intake of services that share a log. Times are processor times in µs for each click. */
 interface SharedIntake {
   readonly perSecond: number;
-  /** Processor time in the services that received clicks, per click. */
+  /** Processor time of the services that received the clicks. */
   readonly services: number;
   readonly server: number;
   /**
-   * Part of `server`: processor time of the connections that append. They append one at a time, so other appends wait
-   * meanwhile.
+   * Part of `server`: the connections that append. Only one connection appends at a time, so this part limits all
+   * services together.
    */
   readonly turn: number;
   /**
-   * Processor time in a service for each click that another service received: of the whole service, and of its request
-   * thread.
+   * Processor time that a service needs for each click that another service received. The next field is the part of its
+   * request thread.
    */
   readonly following: number;
   readonly followingMain: number;
-  /** Processor time of the request thread for each click that its service received. */
+  /** Processor time of a service's request thread for each click that the service received. */
   readonly main: number;
 }
 
 /**
- * Measures durably accepted clicks a second of three services on one PostgreSQL log, against one, and of one against
- * SQLite. Processor times show how much three could receive if each thread had its own core.
+ * Measures durably accepted clicks a second: of three services on one PostgreSQL log, of one service there, and of one
+ * on SQLite. Processor times show how many three services could receive if each thread had its own core.
  */
 export const intakePostgres: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
@@ -113,8 +113,8 @@ export const intakePostgres: Bench = async (options) => {
 };
 
 /**
- * Clicks a second for which the request threads of `services` services and the server's turns have processor time. Each
- * service also follows the others' clicks.
+ * Returns the clicks a second that `services` services could accept, limited by the processor time of their request
+ * threads and of the server's appends. Each service also reads the clicks of the others.
  */
 function allowed(services: number, { main, followingMain }: SharedIntake, turn: number): number {
   const thread = (main + (services - 1) * followingMain) / services;

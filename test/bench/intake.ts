@@ -6,8 +6,8 @@ import { CLIENT, CONNECTIONS, measureClicks, type Measured } from "./post-clicks
 import { startBareRoute, startService, type Server } from "./server.ts";
 
 /**
- * Measures durably accepted clicks a second, against the same Elysia route and schema with a synchronous handler and no
- * storage.
+ * Measures durably accepted clicks a second. Compares them with the same Elysia route and schema with a synchronous
+ * handler and no storage.
  */
 export const intake: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
@@ -53,8 +53,8 @@ async function withServers<Result>(
 }
 
 /**
- * Throws unless the log has all acknowledged clicks. Clicks in flight when a client ends are recorded but not counted:
- * at most `inFlightMax`, one per connection.
+ * Throws unless the log has all acknowledged clicks. It may have up to `inFlightMax` more, one for each connection: a
+ * client counts no clicks that are in flight when it ends.
  */
 async function expectRecorded(log: string, acknowledged: number, inFlightMax: number): Promise<void> {
   await using store = await openSqliteStore<Event>({ file: log, codec });

@@ -5,8 +5,8 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * Text before a stamp. The 16 digits after it in a body are replaced by the time of sending, in µs since the epoch and
- * unique.
+ * Text before a stamp in a body. The client replaces the 16 digits after it by the time of sending, in µs since the
+ * epoch; each stamp is unique.
  */
 const STAMP = "sent=";
 // Arguments: URL, connections, seconds, body, total requests a second (0 for as fast as they are answered), and the
@@ -19,7 +19,7 @@ const visit = "user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100
 const request = Buffer.from(
   `${body === "" ? "GET" : "POST"} ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\n${body === "" ? visit : content}`,
 );
-/** Interval between two requests of one connection; 0 to send the next one immediately. */
+/** Time in ms from one request of a connection to the next; 0 to send the next one immediately. */
 const intervalMs = Number(rate) > 0 ? (Number(connections) / Number(rate)) * 1000 : 0;
 const isStamped = request.includes(STAMP);
 const stampAt = request.indexOf(STAMP) + STAMP.length;
@@ -78,7 +78,10 @@ function drive(index: number): Promise<void> {
   });
 }
 
-/** Returns a copy of the request with a new stamp. A copy, because the socket may still hold the previous one. */
+/**
+ * Returns a copy of the request with a new stamp. The request itself must not change, because the socket may still hold
+ * it.
+ */
 function stamped(): Buffer {
   lastStamp = Math.max(lastStamp + 1, Math.floor((performance.timeOrigin + performance.now()) * 1000));
   const copy = Buffer.from(request);

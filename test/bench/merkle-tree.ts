@@ -4,15 +4,18 @@ import { CLIENT, measureClicks, type Measured } from "./post-clicks.ts";
 import { startUnchanged, startWithout } from "./server.ts";
 
 /**
- * Duration of a round, long enough for a head of the log to be signed, so that each round includes the Merkle tree's
- * work for its clicks.
+ * Duration of a round in seconds. In that time a head of the log is signed, so each round includes the work for the
+ * Merkle tree of its clicks.
  */
 const SECONDS = 12;
 
 /** Number of rounds, more than usual because the tree's cost is small compared with the variation between rounds. */
 const ROUNDS = 10;
 
-/** The intake of a service that keeps a Merkle tree, against the same service that signs heads of the chain alone. */
+/**
+ * Measures the intake of a service that keeps a Merkle tree. Compares it with the same service that signs heads of the
+ * hash chain alone.
+ */
 export const tree: Bench = async (options) => {
   const seconds = options.quick ? 2 : SECONDS;
   await using service = await startUnchanged(join(options.directory, "tree.sqlite"));

@@ -8,12 +8,12 @@ import { RUN_MESSAGES, toPerson } from "./mixed-outreach.ts";
 const ROUNDS_A_RUN = 50;
 
 /**
- * Offset, in recipients, between the first recipients of two consecutive campaigns: smaller than the number of a
- * campaign's recipients, so that many recipients get several messages.
+ * Distance in the list of recipients from the first recipient of one campaign to that of the next. A campaign has more
+ * recipients than that, so many recipients get messages of several campaigns.
  */
 const APART = 200;
 
-/** Audience of every second campaign that is no follow-up: recipients with one of these values. */
+/** Companies of the recipients in the audience of every second campaign that is no follow-up. */
 const COMPANIES = Array.from({ length: 50 }, (_, number) => `Company ${number}`).join("|");
 
 /** Returns the name of a campaign. Each second campaign follows the one before. */
@@ -50,7 +50,7 @@ function creationOf(number: number): NewEvent {
   return { type: "CampaignCreated", data: { name: campaignName(number), text, audience } };
 }
 
-/** Events of a run: an intent and an outcome for each message, and now and then a reply. */
+/** Returns the events of a run: an intent and an outcome for each message, and sometimes a reply. */
 function runOf(number: number, first: number, runs: number, random: Random): readonly NewEvent[] {
   const campaign = campaignName(number);
   const run_id = `01990000-0000-7000-9000-${String(runs).padStart(12, "0")}`;

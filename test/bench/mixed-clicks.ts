@@ -4,13 +4,16 @@ import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitor-esti
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part, Random } from "./mixed-log.ts";
 
-/** Number of different links. A log with more links than the clicks projection counts separately would be unusual. */
+/**
+ * Number of different links. They are not more than the clicks projection counts separately, because a log with more
+ * would be unusual.
+ */
 const LINKS = 4_000;
 const BURST_CLICKS = 12;
-/** Share of bursts that contain a click on a recipient's own link, and the number of such links. */
+/** Share of bursts that contain a click on a recipient's own link. The next constant is the number of such links. */
 const PERSONAL_SHARE = 0.1;
 const PERSONAL_LINKS = 5_000;
-/** Number of attempts that the simulated dispatcher has in flight; they complete out of order. */
+/** Number of attempts that the simulated dispatcher has in flight. They complete in another order than they begin. */
 const IN_FLIGHT = 4;
 const RETRY_AT = "2026-11-20T00:05:00.000Z";
 
@@ -40,7 +43,7 @@ export function clicksPart(): Part {
 }
 
 function clickOf(random: Random): Extract<NewEvent, { type: "LinkClicked" }> {
-  // Squared, so that a few links get most of the clicks.
+  // The random number is squared, so that a few links get most of the clicks.
   const number = Math.floor(random() ** 2 * LINKS);
   return {
     type: "LinkClicked",
@@ -82,7 +85,7 @@ function eventsOf({ channel }: Lane, outcomes: readonly Outcome[], low_watermark
   });
 }
 
-/** Returns a random outcome of a dispatch's first attempt: nearly always delivered. */
+/** Returns a random outcome of a dispatch's first attempt, which is nearly always a delivery. */
 function outcomeOf(lane: Lane, source: number, random: Random): Outcome {
   const base = { sources: [source], attempt: 1 };
   const asked = { ...base, mode: "single" };

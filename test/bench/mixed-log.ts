@@ -9,23 +9,23 @@ import { clicksPart } from "./mixed-clicks.ts";
 import { outreachPart } from "./mixed-outreach.ts";
 import { restPart } from "./mixed-rest.ts";
 
-/** Events passed to the store before their appends are awaited. */
+/** Number of events that are passed to the store before the program waits for their appends. */
 const BATCH_EVENTS = 1_000;
 
 /**
- * Number of days that the log covers: the 90 days of a chart and the 90 before, for which the service keeps counts by
- * quarter of an hour. Each day has one busy part.
+ * Number of days that the log covers: the 90 days that a chart shows, and the 90 before them. The service keeps counts
+ * by quarter of an hour for these days. All events of a day are in its busy part.
  */
 const DAYS = 180;
 const BUSY_MS = 5 * HOUR_MS;
 
-/** Time in the first 48 bits of the first UUIDv7; its value does not matter. */
+/** Time in the first event's id, a UUIDv7. The exact value does not matter. */
 const FIRST_ID_MS = Date.parse("2026-11-20T00:00:00Z");
 
 /** Appends events and returns the position of the first one. */
 export type Emit = (stream: string, newEvents: readonly NewEvent[]) => number;
 
-/** Writes events of one kind in each round; a round of all parts together has about fifty events. */
+/** Writes the events of one kind for one round. All parts together write about fifty events in a round. */
 export type Part = (emit: Emit, random: Random) => void;
 
 /** Returns the next random number in [0, 1). */
@@ -34,9 +34,9 @@ export type Random = () => number;
 export interface MixedLogOptions {
   /** Seed of the random numbers. The same seed gives the same events, except for their times. */
   readonly seed?: number;
-  /** Number of recipients imported first; runs contact the first ones. */
+  /** Number of recipients that the log imports first. Runs contact the first of them. */
   readonly people?: number;
-  /** Every `keyEach`th click has an idempotency key; by default, none has. */
+  /** If given, every `keyEach`th click has an idempotency key; by default, no click has one. */
   readonly keyEach?: number;
   /** True to spread the events over the last half year; by default, all have the current time. */
   readonly isSpread?: boolean;
@@ -87,13 +87,19 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
   }
 }
 
-/** Converts days since the first day to ms, such that all events of a day are within its busy part. */
+/**
+ * Converts a number of days since the first day to ms since its beginning. All results of a day are within its busy
+ * part.
+ */
 function busyTime(days: number): number {
   const day = Math.floor(days);
   return day * DAY_MS + Math.floor((days - day) * BUSY_MS);
 }
 
-/** Throws unless the store assigned the predicted position to an event, because outcomes contain such positions. */
+/**
+ * Throws unless the store gave the event the predicted position, because outcomes of dispatches contain predicted
+ * positions.
+ */
 function expectPosition(actual: number, foreseen: number): void {
   if (actual !== foreseen) throw new Error(`an event came to position ${actual} instead of ${foreseen}`);
 }

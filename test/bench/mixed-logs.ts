@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { outputOf } from "eventstore-lite/bench";
 
 /**
- * Returns a log of mixed events after an import of `people` recipients, all of now or `spread` over half a year. A
- * separate process creates it once per folder, so that no benchmark inherits its garbage. Only read or copy it.
+ * Returns a log of mixed events after an import of `people` recipients. All events are of now or, if `spread`, of half
+ * a year. A separate process creates the log once per folder, so callers may only read or copy it.
  */
 export async function mixedLog(
   folder: string,

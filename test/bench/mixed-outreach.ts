@@ -2,11 +2,11 @@ import type { KnownRecipient } from "../../events/outreach.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Part, Random } from "./mixed-log.ts";
 
-/** Number of recipients: as many as a hundred messages a day reach in fifty days. */
+/** Maximum number of recipients: as many as get a message in fifty days with a hundred messages a day. */
 const PEOPLE_MAX = 5_000;
 /**
- * Number of rounds for each added recipient and for each run. A round has about fifty events, so there is one recipient
- * in 200 events and one run in 10,000.
+ * Number of rounds for each added recipient. The next constant is the number for each run. A round has about fifty
+ * events, so one recipient comes in 200 events and one run in 10,000.
  */
 const ROUNDS_A_PERSON = 4;
 const ROUNDS_A_RUN = 200;
@@ -16,12 +16,12 @@ const MESSAGE_LINKS = 100;
 /** Round of the first run, early so that a short log has a run too. */
 const FIRST_RUN_ROUND = 20;
 export const RUN_MESSAGES = 20;
-/** Runs per day; the next run uses the next day's quota. */
+/** Number of runs that fit into a day's quota. The run after them is of the next day. */
 const RUNS_A_DAY = 5;
 
 /**
- * Writes imports, `first` of them at the beginning, and runs that contact the imported recipients. `hasEvidence`: the
- * consents have the date and source that campaigns require.
+ * Writes imports and runs that contact the imported recipients. `first` recipients are imported at the beginning. If
+ * `hasEvidence`, the consents have the date and source that campaigns require.
  */
 export function outreachPart(first = 0, hasEvidence = false): Part {
   let rounds = 0;
@@ -80,7 +80,7 @@ function message(number: number, run_id: string, day: string, counts: Counts, ra
   }
   const outcome = { attempt_id: `attempt-${number}`, run_id, recipient };
   const link = `go.example/post-${number % MESSAGE_LINKS}`;
-  // A third of the recipients have consented to tracking.
+  // Every third recipient has consented to tracking, so their message contains a link of their own.
   const code = `own-${number}`;
   const own = number % 3 === 0 ? { personal_links: [{ code, link }], replaced_links: [link] } : {};
   const text = `Hi Name${number}, our spring list is out: https://${number % 3 === 0 ? `go.example/${code}` : link}`;

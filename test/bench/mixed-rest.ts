@@ -1,7 +1,10 @@
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part } from "./mixed-log.ts";
 
-/** Rounds from one notification to the next, and from one token refresh to the next; a round has about fifty events. */
+/**
+ * Number of rounds from one notification to the next. The next constant is the number from one token refresh to the
+ * next. A round has about fifty events.
+ */
 const ROUNDS_A_NOTIFICATION = 10;
 const ROUNDS_A_REFRESH = 40;
 

@@ -15,8 +15,8 @@ const STAMP = /sent=(\d{16})/g;
 const counts = { ads: 0, chat: 0, messaging: 0 };
 type Channel = keyof typeof counts;
 /**
- * Number of channels that have received a click, by the time of sending in its address (`STAMP`). An entry is removed
- * when all channels have the click.
+ * Time of sending in a click's address (`STAMP`) -> number of channels that have received the click. An entry is
+ * removed when all channels have the click.
  */
 const underWay = new Map<string, number>();
 const latenciesMs: number[] = [];
@@ -26,7 +26,7 @@ let awaited: { readonly clicks: number; readonly reached: () => void } | undefin
 const server = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
-  // A caller waits for a count as long as it takes.
+  // A caller may wait for a count for any time, so the server closes no idle connection.
   idleTimeout: 0,
   async fetch(request) {
     const { pathname, searchParams } = new URL(request.url);
@@ -55,7 +55,7 @@ function answer(path: string, body: string): Response {
 
 function told(channel: Channel, clicks: number, body: string): void {
   counts[channel] += clicks;
-  // A message may contain the address twice.
+  // A message may contain the click's address twice, but counts once.
   for (const stamp of new Set(body.match(STAMP))) tellOf(stamp);
   if (awaited !== undefined && leastTold() >= awaited.clicks) awaited.reached();
 }
@@ -73,9 +73,9 @@ function leastTold(): number {
 }
 
 /**
- * Carries out a command under `/control`, and answers with the counts and the latency; `told` only answers. `reset`
- * sets both back, `hold` makes all requests wait until `release`, and `reached?clicks=N` waits for N clicks on each
- * channel.
+ * Carries out a command under `/control`, then answers with the counts and the latency. `reset` clears both, `hold`
+ * makes all requests wait until `release`, `reached?clicks=N` waits until each channel has N clicks, and `told` does
+ * nothing.
  */
 async function control(command: string, parameters: URLSearchParams): Promise<Response> {
   if (command === "reset") {

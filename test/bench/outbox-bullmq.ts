@@ -40,12 +40,12 @@ interface IoRedis {
 const QUEUE = "dispatches";
 
 /**
- * Number of jobs that the worker runs at the same time. Twice as many, a second worker, or a queue per channel make no
- * difference.
+ * Number of jobs that the worker runs at the same time. The results stay the same with twice as many, with a second
+ * worker, or with a queue for each channel.
  */
 const IN_FLIGHT = 50;
 
-/** Options of a BullMQ job. A completed job is removed, which is the least work. */
+/** Options of a BullMQ job. A completed job is removed, because that gives BullMQ the least work. */
 const JOB = { attempts: 10, backoff: { type: "exponential", delay: 1_000 }, removeOnComplete: true };
 
 const require = createRequire(import.meta.url);
@@ -62,8 +62,8 @@ const queue = new Queue(QUEUE, { connection, defaultJobOptions: JOB });
 const work = ({ name, data }: Job): Promise<void> => deliver(sinks, name, data.id, data.click);
 new Worker(QUEUE, work, { connection, concurrency: IN_FLIGHT }).on("error", (error) => console.error(error));
 
-// A click is three jobs, one for each channel, added in one round trip and answered once Redis has synced them. One job
-// would be a quarter less work, but would repeat two posts if the third is refused.
+// A click becomes three jobs, one for each channel, added in one round trip and answered once Redis has synced them. A
+// single job would be a quarter less work, but would repeat two posts if the third one fails.
 await takeClicks(async (click) => {
   const id = randomUUID();
   await queue.addBulk(CHANNELS.map((name) => ({ name, data: { id, click } })));

@@ -20,16 +20,16 @@ export interface Peer {
 export type Install = (home: string) => Promise<Peer>;
 
 /**
- * Pinned packages of the compared outboxes, so that results stay comparable. better-sqlite3 is of the last release line
- * that runs on Node 20.
+ * Packages of the compared outboxes, with pinned versions so that results stay comparable. This version of
+ * better-sqlite3 is of the last release line that runs on Node 20.
  */
 const FASTIFY = { fastify: "5.12.8" };
 const SQLITE = { ...FASTIFY, "better-sqlite3": "12.11.1" };
 const BULLMQ = { ...FASTIFY, bullmq: "6.7.0", ioredis: "6.0.0" };
 
 /**
- * Installs an outbox that could be written in a day, with better-sqlite3. Its native module may be compiled, which
- * takes a minute.
+ * Installs an outbox on better-sqlite3 that could be written in a day. The package's native module may have to be
+ * compiled, which takes a minute.
  */
 export const installSqliteOutbox: Install = async (home) => {
   const program = await installProgram("outbox-sqlite", SQLITE, home);

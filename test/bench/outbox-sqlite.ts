@@ -27,7 +27,7 @@ interface Row {
 
 const ROWS_TAKEN = 100;
 const IN_FLIGHT = 16;
-/** Delay between two looks at an empty outbox. */
+/** Time in ms for which the program waits if it finds the outbox empty. */
 const IDLE_MS = 10;
 
 const Sqlite = createRequire(import.meta.url)("better-sqlite3") as new (file: string) => Database;
@@ -65,7 +65,7 @@ const mark = db.transaction((rows: readonly Row[], taken: readonly boolean[]): v
 await takeClicks(record);
 
 for (;;) {
-  // Takes a hundred rows, posts them and marks them.
+  // Takes up to ROWS_TAKEN rows from the outbox, posts them, and marks the delivered ones.
   const rows = openRows.all(ROWS_TAKEN) as Row[];
   if (rows.length === 0) await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
   else mark(rows, await deliverAll(rows));

@@ -20,7 +20,8 @@ import { startService } from "./server.ts";
 import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 
 /**
- * Number of clicks in a flood. With fewer, no program reaches its full speed, because each is compiled while it runs.
+ * Number of clicks in a flood. With fewer clicks no program reaches its full speed, because its code is still being
+ * compiled.
  */
 const CLICKS = 20_000;
 const CLICKS_QUICK = 1_000;
@@ -31,7 +32,10 @@ const STEADY_SECONDS_QUICK = 2;
 interface Figures {
   /** Clicks delivered to all three channels per second, if they are sent as fast as they are accepted. */
   readonly perSecond: number;
-  /** Time from the sending of a click to its third delivery, at a rate that all contenders sustain. */
+  /**
+   * Delivery time that 99 percent of the clicks do not exceed, in ms: from the sending of a click until all three
+   * channels have it. It is measured at a rate that all contenders sustain.
+   */
   readonly p99Ms: number;
   readonly largestMib: number;
 }

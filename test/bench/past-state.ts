@@ -14,14 +14,14 @@ const WANTED_MS = 1_000;
 const COLUMNS = ["position", "version", "type", "time"];
 
 /**
- * Distance in the list of positions from one round to the next. It has no common divisor with the length of the list,
- * so the rounds visit the whole log.
+ * Number of entries in the list of positions from one round's position to the next round's. It has no common divisor
+ * with the length of the list, so the rounds visit the whole log.
  */
 const STEP = 7;
 
 /**
- * Measures how long it takes to compute all states as of past positions that are farthest from a snapshot, in a long
- * log.
+ * Measures how long it takes to compute all states as of past positions in a long log. Each position is as far from a
+ * snapshot as possible.
  */
 export const moment: Bench = async (options) => {
   const events = options.quick ? 100_000 : 10_000_000;
@@ -34,7 +34,7 @@ export const moment: Bench = async (options) => {
     const bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0);
     options.note(`${entries.length} snapshots of the past hold ${(bytes / 2 ** 20).toFixed(0)} MiB`);
     const kept = (await listPast(store, "clicks")).map(({ position }) => position);
-    // The position before the next snapshot is the farthest from its predecessor.
+    // The last position before a snapshot is the farthest from the snapshot before, where the computation begins.
     const moments = kept.map((position, at) => ({ from: (kept[at - 1] ?? 0) + 1, to: position - 1 }));
     const round = { ours: 0, limit: 0 };
     const next = (who: keyof typeof round) => moments[(round[who]++ * STEP) % moments.length]!;

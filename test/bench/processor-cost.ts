@@ -6,7 +6,7 @@ export interface Cost {
   readonly mainUs: number;
   /** Processor time of the process's other threads, which assist, compile and collect garbage, in µs. */
   readonly othersUs: number;
-  /** Operations per second of wall-clock time. */
+  /** Number of operations a second, by the wall clock. */
   readonly perSecond: number;
 }
 
@@ -24,8 +24,8 @@ export function ratesOf(costs: readonly Cost[]): readonly number[] {
 }
 
 /**
- * Formats each contender's median processor time for one event, over several rounds. On a shared machine, processor
- * time varies less than the number of events a second.
+ * Formats each contender's processor time for one event, as the median of several rounds. On a shared machine it varies
+ * less than the number of events a second.
  */
 export function describeCosts(contenders: Readonly<Record<string, readonly Cost[]>>): string {
   const texts = Object.entries(contenders).map(([name, costs]) => {

@@ -10,7 +10,7 @@ import { type Server, startBareRoute, startService } from "./server.ts";
 /** Number of visits in a second: a tenth of what one thread can answer. */
 const RATE = 500;
 
-/** Measures the answers of the redirect, against the same Elysia route that records nothing. */
+/** Measures how fast the redirect answers. Compares it with the same Elysia route that records nothing. */
 export const redirect: Bench = async (options) => {
   const seconds = options.quick ? 2 : 6;
   await using bare = await startBareRoute(options.directory);

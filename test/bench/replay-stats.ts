@@ -6,7 +6,7 @@ import { foldLog } from "../harness/fold-log.ts";
 import { costOf, describeCosts, ratesOf } from "./processor-cost.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
-/** Events a second in a replay of one small projection and of all projections. */
+/** Measures the events a second of a replay: of one small projection, and of all projections. */
 export const replayStats: Bench = async (options) => {
   const events = options.quick ? 100_000 : 1_000_000;
   await using store = await openSqliteStore<Event>({ file: await mixedLog(options.logs, events), codec });

@@ -13,14 +13,15 @@ import { mixedLog } from "./mixed-logs.ts";
 /** Columns of an event that a fold reads in addition to its JSON. */
 const COLUMNS = ["position", "version", "type", "time"];
 
-/** Folds the log into every projection, against only scanning and parsing the same rows. */
+/** Measures folding the log into every projection. Compares it with only scanning and parsing the same rows. */
 export const replay: Bench = async (options) => {
   const events = options.quick ? 100_000 : 1_000_000;
   const file = await mixedLog(options.logs, events);
   await using store = await openSqliteStore<Event>({ file, codec });
   using data = openScan(file, COLUMNS, ["data"]);
   using both = openScan(file, COLUMNS, ["data", "meta"]);
-  // A rebuild records its result, which would lengthen the log of the other contenders.
+  // A rebuild appends an event with its result. It works on a copy, because a longer log would affect the other
+  // contenders.
   const costs = await onCopyOf(file, (copy) =>
     interleave(roundsOf(options), {
       ours: () => costOf(events, async () => expectEvents((await foldLog(store, PROJECTION_NAMES)).events, events)),
@@ -46,8 +47,8 @@ export const replay: Bench = async (options) => {
 };
 
 /**
- * Rebuilds all projections on two threads as the command does, including the start of the second thread and the keys
- * for the data that the threads hand over.
+ * Rebuilds all projections on two threads as the command does. This includes the start of the second thread, and the
+ * keys with which the threads encrypt the data that they exchange.
  */
 async function rebuildOnTwoThreads(log: string): Promise<void> {
   const env = { DATABASE_URL: `sqlite:${log}` };

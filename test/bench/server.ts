@@ -25,7 +25,7 @@ export function startServiceOn(
 }
 
 /**
- * Starts the service without one of its parts, which a preloaded module removes from the source. The difference from
+ * Starts the service without one of its parts: a preloaded file removes the part from the source. The difference from
  * the complete service is the part's cost.
  */
 export function startWithout(part: "encryption" | "metrics" | "traces" | "tree", log: string): Promise<Server> {
@@ -67,7 +67,7 @@ function startPreloaded(
   return startServer(command, dirname(log), { DATABASE_URL: `sqlite:${log}`, ...settings });
 }
 
-/** Starts a server with the routes of bare-route.ts, which stores nothing; any folder works. */
+/** Starts a server with the routes of bare-route.ts. It stores nothing, so any folder will do. */
 export function startBareRoute(directory: string): Promise<Server> {
   return startServer([process.execPath, join(import.meta.dirname, "bare-route.ts")], directory, {});
 }

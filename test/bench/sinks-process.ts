@@ -9,7 +9,8 @@ export function networkSettings(url: string) {
     META_ACCESS_TOKEN: "token",
     META_API_URL: url,
     CHAT_WEBHOOK_URL: `${url}/slack/webhook`,
-    // Digests are delayed as long as possible, because a digest would reduce the work.
+    // Digests are delayed so much that none is sent: a digest would deliver many clicks by one request, which is less
+    // work.
     CHAT_DIGEST_AFTER_SECONDS: "3600",
     TELEGRAM_BOT_TOKEN: "1:token",
     TELEGRAM_CHAT_ID: "1",
@@ -36,8 +37,8 @@ export interface Sinks extends AsyncDisposable {
   /** Resolves with the counts when each channel has received `clicks` clicks. */
   reached(clicks: number): Promise<Counts>;
   /**
-   * Returns the 99th percentile of the delivery times since the reset: from the sending of a stamped click to its
-   * receipt by the third channel.
+   * Returns the delivery time that 99 percent of the clicks since the reset did not exceed, in ms: from the sending of
+   * a stamped click until the third channel has received it.
    */
   p99Ms(): Promise<number>;
 }

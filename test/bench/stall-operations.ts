@@ -4,13 +4,13 @@ import { setTimeout as wait } from "node:timers/promises";
 import { outputOf } from "eventstore-lite/bench";
 import type { WatchedServer } from "./server.ts";
 
-/** Number of reads in a round. Pages and figures are read repeatedly, as open pages and Prometheus do. */
+/** Number of reads in a round. Open pages and Prometheus also read the same path again and again. */
 const READS = 20;
 const READ_EVERY_MS = 100;
 
 const FORGOTTEN = 3;
 
-/** Ratio of all recipients to those of one import. */
+/** Number by which the count of all recipients is divided to get the count of an import's recipients. */
 const IMPORTED_PART = 5;
 
 /**
@@ -20,8 +20,8 @@ const IMPORTED_PART = 5;
 const SEEN_MS = 500;
 
 /**
- * Operations of the service besides clicks. A round performs each as often as is needed for it to cause the longest
- * turn of the event loop.
+ * Operations of the service besides the intake of clicks. A round performs each as often as is needed to find the
+ * longest turn of the event loop that it causes.
  */
 export const OPERATIONS = {
   "import by a command": async ({ log }, people) => {
@@ -48,12 +48,15 @@ export const OPERATIONS = {
   "/metrics": reading("/metrics"),
 } as const satisfies Record<string, (server: WatchedServer, people: number) => Promise<void>>;
 
-/** Number of recipients erased so far. Runs have already written to all of them. */
+/** Number of recipients erased so far. Runs have already written to each of them before the erasure. */
 let forgotten = 0;
 
 let imports = 0;
 
-/** Writes a list of the same recipients each time, so that their number stays constant, with a new company for each. */
+/**
+ * Writes a list for an import. It always has the same recipients, so that their number stays constant, but each list
+ * gives them another company.
+ */
 function writeList(log: string, rows: number): string {
   const file = join(dirname(log), "people.csv");
   imports++;

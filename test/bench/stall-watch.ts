@@ -1,6 +1,6 @@
 /**
- * Preload that measures stalls of the event loop: the delay of a timer of one millisecond, and the thread's processor
- * time between two turns, which a busy machine does not increase.
+ * This file is preloaded into a service to measure stalls of its event loop: the delay of a timer of one millisecond,
+ * and the thread's processor time between two turns. A busy machine does not increase the latter.
  */
 import { dlopen, ptr } from "bun:ffi";
 import { renameSync, writeFileSync } from "node:fs";
@@ -20,7 +20,10 @@ function busyMs(): number {
   return Number(seconds) * 1_000 + Number(ns) / 1_000_000;
 }
 
-/** Stalls of the event loop in ms: `late` is the delay of a timer, `busy` the processor time of a turn. */
+/**
+ * Stalls of the event loop in ms. Figures with `late` are delays of a timer, those with `busy` the processor time of a
+ * turn.
+ */
 export interface Stalls {
   readonly longestLate: number;
   /** Delay in ms that only one turn in 1,000 exceeded. */
@@ -34,7 +37,7 @@ let longestBusy = 0;
 let dueAt = performance.now() + INTERVAL_MS;
 let busyBefore = busyMs();
 
-// Writes both figures to the file that `STALLS_FILE` names, and resets them.
+// Writes the stalls to the file that `STALLS_FILE` names, and resets them.
 process.on("SIGUSR2", () => {
   const sorted = late.toSorted((one, other) => one - other);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

@@ -17,8 +17,8 @@ const PEOPLE = 50_000;
 const PEOPLE_QUICK = 1_000;
 
 /**
- * Number of clicks posted in a second. At the service's maximum rate, a turn of the event loop would be as long as its
- * queue of requests.
+ * Number of clicks posted in a second. It must be below the service's maximum rate, at which requests queue and one
+ * turn of the event loop handles the whole queue.
  */
 const RATE = 3_000;
 /**
@@ -36,8 +36,8 @@ const CONTROL_MS = 2_000;
 const LIMIT = atMostInAll(10, "ms");
 
 /**
- * Stalls of the request thread while clicks arrive: with snapshots and without, and during each other long operation
- * with snapshots.
+ * Measures stalls of the request thread while clicks arrive: with snapshots, without snapshots, and, with snapshots,
+ * during each other long operation.
  */
 export const stalls: Bench = async (options) => {
   const [events, people] = options.quick ? [EVENTS_QUICK, PEOPLE_QUICK] : [EVENTS, PEOPLE];

@@ -4,7 +4,7 @@ import { onCopyOf } from "./log-copy.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { startService } from "./server.ts";
 
-/** Time from the start of the process to the first answer, with a long log and with an empty one. */
+/** Measures the time from the start of the process to the first answer, with a long log and with an empty one. */
 export const start: Bench = async (options) => {
   const events = options.quick ? 100_000 : 10_000_000;
   const long = await mixedLog(options.logs, events);

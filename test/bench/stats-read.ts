@@ -9,9 +9,9 @@ const SMALL_EVENTS = 1_000;
 const READS_PER_SECOND = 500;
 const READS = 5_000;
 const READS_QUICK = 500;
-/** Uncounted first reads, which include compilation and the first connections of the intake. */
+/** Number of first reads that do not count: meanwhile code is compiled, and the other client opens its connections. */
 const READS_UNCOUNTED = 500;
-/** Duration of the probe before the reads, long enough to measure the maximum rate of the intake. */
+/** Duration in seconds of a load before the reads, which finds the maximum rate of the intake. */
 const PROBE_SECONDS = 3;
 /**
  * Minimum share of the intended rate of requests that a run must reach; otherwise the machine was too busy for a
@@ -24,7 +24,7 @@ interface Latency {
   readonly p99Ms: number;
 }
 
-/** Duration of `GET /social/stats` while clicks arrive at half of the maximum rate. */
+/** Measures how long `GET /social/stats` takes while clicks arrive at half of the maximum rate. */
 export const statsRead: Bench = async (options) => {
   const events = options.quick ? 100_000 : 10_000_000;
   const reads = options.quick ? READS_QUICK : READS;
@@ -39,7 +39,7 @@ export const statsRead: Bench = async (options) => {
   };
   const rounds = await onCopyOf(large, (largeCopy) =>
     interleave(roundsOf(options), {
-      // Each round has a new copy, because the clicks of a round would enlarge a small log.
+      // Each round gets a new copy of the small log, because the clicks of a round would enlarge it noticeably.
       small: () => onCopy(small, measure),
       large: async () => {
         await using service = await startService(largeCopy);
@@ -67,7 +67,8 @@ async function readUnderIntake(
   reads: number,
   rate: number,
 ): Promise<{ latency: Latency; share: number }> {
-  // A second longer than the reads, which begin with the other client.
+  // Both clients start at the same time. The clicks last a second longer than the reads, so that they arrive during all
+  // reads.
   const seconds = (READS_UNCOUNTED + reads) / READS_PER_SECOND + 1;
   const [load, latency] = await Promise.all([
     postSteadily(service.url, seconds, rate),

@@ -5,7 +5,7 @@ import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";
 /** Two samples count as equal if Welch's t for them is at most this (dudect: Reparaz, Balasch, Verbauwhede 2017). */
 const T_MAX = 4.5;
 
-/** Share of a sample's calls that counts. The slowest calls are left out, because they were interrupted. */
+/** Share of a sample's calls that count. The slowest calls are left out, because the system interrupted them. */
 const KEPT_SHARE = 0.9;
 
 const TOKEN = "a-token-of-the-bench-0123456789";
@@ -41,7 +41,8 @@ export const tokenTiming: Bench = async ({ quick, note }) => {
 const WARM_UP = 20_000;
 
 /**
- * Measures each call in ns. The kinds of guesses are called in random order, so that none always follows the same one.
+ * Measures each call in ns. Each turn calls the kinds of guesses in random order, so that no kind always follows the
+ * same other one.
  */
 function sample<Kind extends string>(
   guesses: Readonly<Record<Kind, string>>,

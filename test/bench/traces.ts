@@ -3,7 +3,10 @@ import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-l
 import { CLIENT, postClicks } from "./post-clicks.ts";
 import { startUnchanged, startWithout } from "./server.ts";
 
-/** The intake of a service whose traces are not collected, against one that cannot create any. */
+/**
+ * Measures the intake of a service that could create traces, but whose traces are not collected. Compares it with a
+ * service whose tracing is removed.
+ */
 export const traces: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   await using able = await startUnchanged(join(options.directory, "able.sqlite"));

@@ -11,7 +11,10 @@ import { startService } from "./server.ts";
 const EVENTS = 20_000;
 const EVENTS_QUICK = 2_000;
 
-/** Short codes of the clicked links. The slow receiver and the unreachable one subscribe to one link each. */
+/**
+ * Short codes of the links that are clicked. The slow receiver and the unreachable one each subscribe to only one of
+ * these links.
+ */
 const CODES = Array.from("abcdefghij");
 
 /** Delay of the slow receiver, which resembles a distant one that stores what it receives. */
@@ -26,8 +29,8 @@ interface Delivered {
 }
 
 /**
- * Measures the events a second of one webhook next to a slow one and an unreachable one, against the same webhook
- * alone.
+ * Measures the events a second of one webhook next to a slow one and an unreachable one. Compares them with the same
+ * webhook alone.
  */
 export const webhooks: Bench = async (options) => {
   const events = options.quick ? EVENTS_QUICK : EVENTS;
@@ -70,7 +73,8 @@ async function deliver(directory: string, events: number, hasOthers: boolean): P
       ...(hasOthers ? webhook("WEBHOOK_SLOW", slow.url.href, "data.data.short_code == 'a'") : {}),
       ...(hasOthers ? webhook("WEBHOOK_DOWN", "http://127.0.0.1:9/", "data.data.short_code == 'b'") : {}),
     };
-    // A webhook only receives events that are appended after its first start.
+    // A webhook receives only events that are appended after its first start, so the service is started once before the
+    // append.
     await (await startService(file, settings))[Symbol.asyncDispose]();
     await append(file, events);
     await using service = await startService(file, settings);

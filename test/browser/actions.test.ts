@@ -49,7 +49,7 @@ interface Action {
   readonly logs?: readonly [type: EventType, data: object | ((seat: Seat) => object)];
 }
 
-/** Counts the clicks on links and buttons of a page that was not opened yet. Clicks into a field to type do not count. */
+/** Counts the clicks on links and buttons. The page must not be open yet. Clicks into fields are not counted. */
 async function countClicks(page: Page): Promise<() => number> {
   let clicks = 0;
   await page.exposeFunction("countClick", () => void clicks++);
@@ -588,7 +588,8 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
           expect(events.at(-1)).toMatchObject({ data: at(data, seat), meta: { caller: "tester" } });
         }
         expect([await overhangOf(page), operator.wrong]).toEqual([0, []]);
-        // Includes the unfolded parts. The desktop page has the same elements, so one check is enough.
+        // Checks the page with its unfolded parts. The page has the same elements at all widths, so it is checked at
+        // one width only.
         if (width === 390) expect(await violationsOf(page)).toEqual([]);
       },
     );
@@ -602,7 +603,8 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       const ada = [...x.people.values()].find((person) => person.username === "ada_builds")!;
       x.people.set(id, { ...ada, id, username });
       await take([`${username},opt_in,`]);
-      // The answer to the message is lost, and X does not show the conversation.
+      // X accepts the next message but its answer is lost, and the run cannot read the conversation, so the message is
+      // in doubt.
       faults.clear();
       faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });
       faults.add({ network: "x", kind: "500", path: "/dm_conversations/with/" });
@@ -630,7 +632,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
 
   test("every page of the console has an action", () => {
     const pages = describeEndpoints().filter(
-      // The opt-out page is not part of the console; it has its own tests.
+      // Leaves out the opt-out page, which is not part of the console and has its own tests.
       ({ method, answers, path }) =>
         method === "GET" && answers[200]?.mediaType === "text/html" && !path.startsWith("/o/"),
     );

@@ -15,7 +15,8 @@ describe.skipIf(!hasBrowser)("a browser", () => {
 
   beforeAll(async () => {
     world = await openInstallation();
-    // Another name of this machine is another site, like X.
+    // `localhost` is another name of this machine, which a browser takes for another site. So the consent page is on
+    // another site than the service, as X's is.
     const authorizeUrl = world.env["X_AUTHORIZE_URL"]!;
     expect(authorizeUrl).toContain("127.0.0.1");
     world.env["X_AUTHORIZE_URL"] = authorizeUrl.replace("127.0.0.1", "localhost");
@@ -89,7 +90,7 @@ describe.skipIf(!hasBrowser)("a browser", () => {
           { headers: { "content-type": "text/html", "referrer-policy": "no-referrer" } },
         ),
     });
-    // Another name of this machine is another site.
+    // `localhost` is another name of this machine, which a browser takes for another site.
     await page.goto(`http://localhost:${foreign.port}/`);
     await page.click("button");
     await sees("A page of another site may not do this.");

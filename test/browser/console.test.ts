@@ -116,7 +116,8 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
         await page.setViewportSize({ width, height: 800 });
         expect([path, width, await overhangOf(page), await faultsAtEnd(page)]).toEqual([path, width, 0, []]);
         if (width === 360) expect([path, width, ...(await violationsInSchemes(page))]).toEqual([path, width]);
-        // A wide page has the same elements in another layout, which one of its kind shows.
+        // A wide page has the same elements in another layout. An ordinary test run checks one wide page for all of
+        // them.
         if (width === 1_280 && (isWhole || path === "/people"))
           expect([path, width, ...(await violationsInState(page))]).toEqual([path, width]);
       }
@@ -196,6 +197,28 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await update();
     expect(await form.locator("input[name=limit]").inputValue()).toBe("7");
     expect(await form.locator("select[name=basis]").inputValue()).toBe("opt_in");
+    await page.context().close();
+  });
+
+  test("keeps with a typed campaign the time of the last change that the operator saw", async () => {
+    const change = (path: string, body: object) => service.post(`/social/campaigns/${path}`, body, BEARER);
+    expect((await change("create", { name: "kept", text: "one" })).status).toBe(200);
+    const { page } = await signedIn();
+    await page.goto(`${service.url}/campaigns/kept`);
+    const form = page.locator("form[action='/console/campaigns/change']");
+    const seen = form.locator("input[name=changed_at]");
+    const before = await seen.inputValue();
+    await page.click("text=Change…");
+    await form.locator("textarea[name=text]").fill("mine");
+    await page.keyboard.press("Escape");
+    expect((await change("change", { name: "kept", text: "newer" })).status).toBe(200);
+    await page.waitForSelector("pre:has-text('newer')");
+    expect([await form.locator("textarea[name=text]").inputValue(), await seen.inputValue()]).toEqual(["mine", before]);
+    await page.click("text=Change…");
+    await form.locator("button").click();
+    await page.waitForSelector("text=was changed meanwhile, so nothing was saved");
+    expect(await seen.inputValue()).not.toBe(before);
+    expect(await form.locator("details pre").textContent()).toBe("newer");
     await page.context().close();
   });
 
@@ -404,7 +427,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
       .evaluateAll((links) => links.map((link) => link.getAttribute("href")));
     const shown = hrefs.map((href) => Number(href?.split("/").at(-1)));
     const logged = (await exported(installation)).map(({ position }) => position).toReversed();
-    // The log keeps growing, so the page is compared with the log up to its newest event.
+    // The log keeps growing, so the page is compared with the log up to the newest event that the page shows.
     const newest = logged.slice(logged.indexOf(shown[0] ?? 0));
     expect(shown).toEqual(newest.slice(0, 100));
     await page.context().close();

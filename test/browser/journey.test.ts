@@ -26,7 +26,7 @@ ben_noconsent,Ben,none,the sales guide
  */
 const TRIED = isWhole ? WAYS : WAYS.filter((way) => way !== "by mouse");
 
-/** Browser of all these ways. Each way has a separate browser context. */
+/** The one browser for all ways. Each way has a separate context in it, and so its own cookies. */
 let browser: Browser | undefined;
 const openedBrowser = async (): Promise<Browser> => (browser ??= await launchBrowser());
 afterAll(() => browser?.close());
@@ -60,7 +60,7 @@ for (const way of TRIED) {
     const goTo = (path: string) => operator.page.goto(service.url + path);
     const region = (name: string): Locator => operator.page.getByRole("region", { name });
     const channel = (name: string): Locator => region("Channels").getByRole("listitem").filter({ hasText: name });
-    /** Finds the figure of sent messages on the overview, if it is `count`. */
+    /** Returns the figure of sent messages on the overview. It is found only if it is `count`. */
     const sent = (count: number): Locator =>
       operator.page.getByLabel("All messages").filter({ hasText: new RegExp(`^Sent${count}\\d+ skipped`) });
 
@@ -135,7 +135,7 @@ for (const way of TRIED) {
     test("starts a run and sees its progress and end", async () => {
       const { x, faults } = installation.sandbox;
       const linus = [...x.people.values()].find(({ username }) => username === "linus_k");
-      // Delays the third message until two were seen.
+      // X delays the run's third message, so that the page can show the run after two messages.
       faults.add({ network: "x", kind: "429", retryAfter: 1, path: `/${linus?.id}/messages` });
       await operator.unfold("Start run…");
       await operator.press("Start run");
@@ -206,7 +206,8 @@ for (const way of TRIED) {
     test("finds a recipient, reads their history, suppresses and forgets them", async () => {
       await operator.follow("People");
       await operator.fill("Search", "grace");
-      // With scripts the filter applies once the field loses the focus.
+      // With script, the page applies the filter as soon as the field loses the focus. Without script, the operator
+      // presses a button.
       await (way === "by mouse, without script" ? operator.press("Show") : operator.page.keyboard.press("Tab"));
       await operator.sees("1 of 5 people.");
       await operator.follow("@grace_codes (Grace)");
@@ -251,7 +252,7 @@ for (const way of TRIED) {
 
       await goTo(`/people?as_of=${afterImport}`);
       await operator.sees(`at position ${afterImport}`);
-      // An erased recipient is erased in past states too.
+      // The erased recipient is missing in this past state too, although they were imported before that moment.
       await operator.sees("4 of 4 people.");
       expect(await region("People").getByText("not contacted yet").count()).toBe(4);
       await operator.follow("Overview");

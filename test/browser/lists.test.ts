@@ -45,7 +45,10 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     return operator;
   }
 
-  /** Checks a state of a page. The wide page has the same elements as on a phone, so its rules are checked only there. */
+  /**
+   * Checks the state that a page is in. The wide page has the same elements as the page on a phone, so accessibility
+   * rules are checked only on the phone.
+   */
   async function check(page: Page): Promise<void> {
     const hasRules = isWhole || page.viewportSize()!.width === 390;
     expect([await overhangOf(page), hasRules ? await violationsInState(page) : []]).toEqual([0, []]);
@@ -159,7 +162,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
       const loadedAt = await page.evaluate(() => performance.timeOrigin);
       await status.focus();
       await status.selectOption("sent");
-      // Anchored at the start, because the unfiltered text ends the same.
+      // The pattern must match from the start of the text, because the text without a filter has the same end.
       await page.waitForSelector(`text=/^1 of ${PEOPLE + 1} people\\./`);
       expect(await namesOn(page)).toEqual(["@ada_builds (Ada)"]);
       expect(new URL(page.url()).search).toBe("?sort=person&order=descending&status=sent");
@@ -235,9 +238,10 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
       expect(rows.filter(({ isCut, isNextToName }) => isCut || !isNextToName)).toEqual([]);
       expect(rows.flatMap(({ numbers }) => numbers).filter((unit) => unit === "none")).toEqual([]);
       const hidden = page.locator("tbody :is(th, td):not([data-blank])").filter({ visible: false });
-      // Cells of a chart's table are folded away.
+      // A chart's table may hide its cells, because it is folded away. No other table may hide any.
       expect(await hidden.evaluateAll((all) => all.filter((cell) => cell.closest("details") === null).length)).toBe(0);
-      // It remains a table for screen readers. A chart's table of numbers is not folded, so it is one without roles.
+      // Each table has roles that keep it a table for screen readers, even where its layout is that of a list. A
+      // chart's table of numbers keeps its layout and needs no roles.
       expect(await page.locator(":is(table, tr, th, td):not([role], .tally, .tally *)").count()).toBe(0);
       expect(
         await page
@@ -319,9 +323,9 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await column.selectOption("do not import");
     await operator.sees(page.locator(".sums").getByText("0", { exact: true }).first());
     await operator.sees("Nothing would be imported.");
-    // The choice keeps the focus.
+    // The field in which the operator chose still has the focus.
     expect(await page.evaluate(() => document.activeElement?.id)).toBe("map-3");
-    // A focused link shows its new number.
+    // A link that has the focus is updated too: it shows its new number.
     const refused = page.locator(".sums a");
     await refused.evaluate((link) => {
       link.textContent = "0";
@@ -391,7 +395,8 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await operator.sees("Imports 1 person; 1 of them with consent, 1 without its date or source.");
     expect(await dialog.getByRole("alert").count()).toBe(0);
 
-    // After a choice too, the preview before the choice stays, and the choice can be repeated.
+    // A second choice fails in the same way. The preview from before the choice stays, and the operator can repeat the
+    // choice.
     await page.context().setOffline(true);
     await dialog.getByLabel("basis", { exact: true }).selectOption("do not import");
     await dialog.getByRole("alert").filter({ hasText: "The service did not answer" }).waitFor();
@@ -400,7 +405,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await again.click();
     await operator.sees("Imports 1 person; 0 of them with consent.");
     expect(await again.isVisible()).toBe(false);
-    // The browser reports the refused and the failed requests.
+    // The browser reports the refused and the failed requests of this test as errors. They are expected.
     operator.wrong.splice(0);
     await leave(operator);
   });

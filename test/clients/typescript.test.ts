@@ -16,7 +16,7 @@ describe("the client at a running service", () => {
   beforeAll(async () => {
     world = await openInstallation();
     service = await world.serve();
-    // Redirects are returned as answers.
+    // The client returns a redirect as the answer and does not follow it.
     client = createClient({
       url: service.url,
       token: TOKEN,

@@ -23,7 +23,7 @@ import { sandbox } from "../../src/commands/development/sandbox.ts";
 import { serveCommand } from "../../src/commands/serve.ts";
 import { stats } from "../harness/memory/operation-commands.ts";
 
-/** Each command with as many arguments as it accepts, so that one more is too many. */
+/** Each command, with as many arguments as it accepts. One more argument must be refused. */
 const FULL: readonly (readonly [MakeCommand, string])[] = [
   [serveCommand, ""],
   [demo, ""],

@@ -29,6 +29,6 @@ test("a fold to a position or a time equals the states of the events until then"
     }),
     CASES,
   );
-  // Control: some of the histories hold messages, so the comparison means something.
+  // Enough histories must contain messages; otherwise the comparison would prove nothing.
   expect(sent).toBeGreaterThan(countSituations(20));
 });

@@ -9,7 +9,7 @@ const person = (username: string): NewEvent => addedOf({ username });
 
 const CLICK: NewEvent = clickOf({ ip: "203.0.113.7" });
 
-/** Positions: 1 and 2 recipients, 3 a click, 4 a message; a minute apart. */
+/** Opens a log with these events, a minute apart. Positions 1 and 2 add recipients, 3 is a click, 4 a message. */
 async function openLog(): Promise<CommandHarness> {
   const world = await openCommands();
   await world.append(STREAMS.outreach, [person("ada"), person("bob")]);

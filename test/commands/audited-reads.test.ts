@@ -94,7 +94,7 @@ async function readsIn({ store }: CommandHarness): Promise<readonly Recorded[]> 
   return Array.fromAsync(store.read({ types: ["PersonalDataRead"] }));
 }
 
-/** Returns the signal that ends the command. A command that follows the log ends immediately. */
+/** Returns the signal that ends the command. For a command that follows the log, it ends the command immediately. */
 function signalFor(command: string): AbortSignal {
   return /^(?:audit tail|outreach watch)/.test(command) ? AbortSignal.abort(0) : new AbortController().signal;
 }
@@ -148,7 +148,8 @@ test.each(Object.keys(READS))("reachlog %s shows and writes nothing before the r
   let isWrittenBefore = true;
   const env = new Proxy(world.env, {
     get(target, name) {
-      // The command reads this setting last, right before it records the read.
+      // The command reads this setting right before it records the read, so the test looks here if anything was written
+      // earlier.
       if (name === "AUDIT_READS") isWrittenBefore = isWritten();
       return Reflect.get(target, name);
     },

@@ -234,7 +234,7 @@ test("a recipient forgotten between the copies of log and keys stays forgotten a
   await writeBackup({ log: { ...world.store, backup: backupAndForget }, secrets }, folder, { clock: () => NOW });
   expect(await restored()).toMatchObject({ code: 0 });
   expect(await peopleThere()).not.toContain("ann_builds");
-  // Nothing about the forgotten recipients is recorded again, whatever is imported.
+  // The two recipients stay forgotten: an import of a list that contains them records nothing about them.
   const list = place.file("people.csv");
   writeFileSync(list, "id,username,basis\n101,ann_builds,opt_in\n103,cas,opt_in\n");
   await capture(recipients, ["import", list], { env });

@@ -21,7 +21,7 @@ const click = (short_code: string, bot = false): NewEvent => clickOf({ short_cod
  */
 async function tell(world: CommandHarness): Promise<void> {
   let made = 0;
-  // All of these events have the same time.
+  // Events that are appended by this event log all have the same time.
   const eventLog = createEventLog(world.store, () => `event-${++made}`);
   const at = (stream: string, ...newEvents: NewEvent[]): Promise<unknown> =>
     eventLog.append(stream, newEvents, { caller: "tests" });

@@ -88,7 +88,8 @@ test("completion prints the script of a supported shell, and rejects other shell
   ]) {
     out = "";
     expect(await runCommandLine(["completion", shell], terminal)).toBe(0);
-    // COMMANDS describe --help in the words of the library, the running program in its own.
+    // The scripts are made of COMMANDS, in which the library describes --help in its own words. The running program
+    // describes it in other words.
     expect(out).toBe(scriptOf(COMMANDS).replaceAll("display help for command", "show this help"));
   }
   expect(await runCommandLine(["completion", "powershell"], terminal)).toBe(2);

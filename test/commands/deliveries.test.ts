@@ -29,7 +29,10 @@ const CONFIGURED = {
 };
 
 let world: CommandHarness;
-/** Opens a log with two clicks. The chat channel has given up on both; the ads channel has delivered the first. */
+/**
+ * Opens a log with two clicks. The chat channel has given up on both. The ads channel has delivered the first and
+ * failed at the second.
+ */
 beforeEach(async () => {
   world = await openCommands(undefined, CONFIGURED);
   await world.append(LINK, [CLICK, CLICK]);
@@ -398,7 +401,8 @@ describe("deliveries resume", () => {
   test("resumes a suspended channel once per suspension, however many callers ask", async () => {
     const resumed = [STREAMS.delivery("chat"), { channel: "chat", why: "by_hand" }, "command-line"];
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
-    // Either command may be second, and learn that the channel is no longer suspended.
+    // Only one of the two commands resumes the channel. The other one learns that the channel is no longer suspended,
+    // in either order.
     const resume = () => run("resume", "chat").catch((refused: unknown) => ({ out: String(refused) }));
     const answers = await Promise.all([resume(), resume()]);
     expect(answers.map(({ out }) => out)).toContain(`chat is resumed. It had been suspended since ${timeAt(7)}.\n`);

@@ -41,7 +41,8 @@ test("doctor warns if the template offers no way to opt out", async () => {
 test("doctor warns if few of WhatsApp's free texts are left in the month", async () => {
   const number = { WHATSAPP_ACCESS_TOKEN: "t", WHATSAPP_PHONE_NUMBER_ID: "1", WHATSAPP_TO: "+15550783881" };
   const now = Date.now();
-  // Both events are in the present month, also at its very beginning.
+  // Both events must be in the present month. At the very beginning of the month, two minutes ago would be in the month
+  // before.
   const start = Math.max(now - 120_000, Date.parse(`${new Date(now).toISOString().slice(0, 7)}-01`));
   await using world = await openCommands(start, { MESSAGING_PROVIDER: "whatsapp", ...number });
   const requests = [{ sources: [1], attempt: 1, mode: "single" as const, status: 200, latency_ms: 1 }];

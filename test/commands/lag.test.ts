@@ -45,7 +45,7 @@ describe("rates read from the end of the log", () => {
   test("the rate counts the dispatches settled in the last five minutes, without failed attempts", async () => {
     await using world = await openCommands();
     await world.append(LINK, [click("chat"), click("chat"), click("chat"), click("chat", "ads")]);
-    // At the minutes 5, 6, 7, 8, 9 and 10.
+    // These outcomes are recorded at the minutes 5, 6, 7, 8, 9 and 10.
     await world.append(CHAT, [delivered(1), failed(2), skipped(2), delivered(3), delivered(3), doubted(4)]);
     expect((await readTail(world.store, "chat", at(10))).settled.perMinute).toBe(4 / 5);
     expect((await readTail(world.store, "chat", at(10) + 1)).settled.perMinute).toBe(3 / 5);
@@ -72,7 +72,7 @@ describe("rates read from the end of the log", () => {
 
   test("for more than ten thousand events, the rate covers the time that they span", async () => {
     await using world = await openCommands();
-    // A thousand events at the same time, and ten thousand a minute later.
+    // Appends a thousand events that all have the same time, and a minute later ten thousand more.
     const thousand = (from: number) => Array.from({ length: 1_000 }, (_, index) => delivered(from + index));
     for (let round = 0; round < 11; round++) {
       if (round === 1) await world.append(STREAMS.requests, [click()]);

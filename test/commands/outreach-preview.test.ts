@@ -53,7 +53,8 @@ test("each variant is shown for its first possible recipient, with its number of
   await using world = await worldWith(people);
   const { code, out } = await world.run(outreach, "preview");
   expect(code).toBe(0);
-  // Variant A needs a company: Ann, whose variant it is, would be skipped, and Dora's preview cannot show it.
+  // Variant A needs a company. Ann, whose variant is A, has none and would be skipped. Dora has none either, so the
+  // preview shows variant A for Bea.
   expect(out).toStartWith(`template ${TEMPLATE_ID}
 
 variant A for @bea (${BEA.id}); 0 recipients get it
@@ -91,7 +92,7 @@ test("recipients who would be skipped are counted by reason, and the first are n
   expect(out).toContain("3 would be skipped, no_consent: @d1, @d2 and 1 more\n");
   expect(out).toContain(`1 would be skipped, suppressed: @ann (${ANN.id})\n`);
   expect(out).toContain("1 failed: only reachlog recipients retry");
-  // Eve's id is unknown, and so is her variant.
+  // The log does not know Eve's id, on which her variant depends.
   expect(out).toContain("1 known by handle only");
   expect(out.match(/; 0 recipients get it, and a share of the 1 whose id only X knows\n/g)).toHaveLength(2);
 
@@ -166,6 +167,21 @@ test("mistakes in the message cause a warning, and invisible characters are made
   expect(out).toContain('line 1: "{name}" is sent as it stands; a placeholder is {{name}}\n');
 });
 
+test("a misspelt placeholder is noted, and another consent of a recipient without one is named", async () => {
+  const consent = { basis: "opt_in", consent_at: "2025-01-01", consent_source: "form" } as const;
+  await using world = await worldWith([
+    added(ANN, { company: "Acme" }),
+    { type: "ConsentRecorded", data: { recipient: ANN, ...consent, consent_for: "newsletter" } },
+    { type: "CampaignCreated", data: { name: "events", text: "Hi {{ctiy}}, reply STOP", audience: {} } },
+  ]);
+  const { out } = await world.run(outreach, "preview", "--campaign", "events");
+  expect(out).toContain("no imported recipient has ctiy; import it or give a fallback {{field|text}}");
+  const named = await world.run(outreach, "preview", "ann", "--campaign", "events", "--json");
+  const { requested } = JSON.parse(named.out) as { requested: { reason: string; detail: string } };
+  expect(requested.reason).toBe("no_consent");
+  expect(requested.detail).toEndWith('; consented to "newsletter", this campaign is "events"');
+});
+
 test("a preview of a campaign warns of its own text, not of the message in the settings", async () => {
   await using world = await worldWith([added(ANN)]);
   Object.assign(world.env, { MESSAGE_TEMPLATE: "Hi, reply STOP" });
@@ -231,7 +247,7 @@ test("a preview is repeated if a state was replaced during it", async () => {
   const reader = {
     store: undefined as never,
     clock: Date.now,
-    // The first of two reads in the first attempt is of a state that is gone.
+    // In the first attempt, the first of two reads returns a state that is out of date.
     at: async () => ({ ...place, states: states[Math.min(1, reads++)]! }) as never,
     config: {
       outreach: { template: parseTemplate("Hi"), stopWords: [], sources: ["list"], window: undefined, timezone: "UTC" },

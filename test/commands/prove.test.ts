@@ -17,7 +17,7 @@ import { toLogContext } from "../harness/memory/log.ts";
 
 const IP = "203.0.113.7";
 
-/** Opens a log to prove events of. Positions: 1 a recipient, 2 a click, 3 a message; a minute apart. */
+/** Opens a log whose events can be proved, a minute apart. Position 1 adds a recipient, 2 is a click, 3 a message. */
 async function openProved() {
   const world = await openCommands();
   await world.append(STREAMS.outreach, [addedOf({ username: "ada" })]);

@@ -292,7 +292,7 @@ describe("recipients consent", () => {
     expect((await consent("@Ann", ...OPT_IN)).out).toBe("The consent is recorded. Basis: opt_in; tracking: unknown.\n");
     const denied = ["ann", ...DENIED, "--tracking-text", "No"];
     expect((await consent(...denied)).out).toBe("The consent is recorded. Basis: opt_in; tracking: denied.\n");
-    // The same command a second time appends no event.
+    // Repeating the command appends no event.
     const { position } = await world.store.head();
     await consent(...denied);
     expect((await world.store.head()).position).toBe(position);

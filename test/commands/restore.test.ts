@@ -151,7 +151,8 @@ describe.each([
       const { changes } = await keysOf(env);
       await putKeys(env, older);
       for (const id of ["104", "105", "106"]) await append(env, STREAMS.outreach, imported(id, `u${id}`));
-      // The backup's keys have no higher count of changes, so they do not replace the present keys.
+      // The backup's keys did not replace the present keys when they were put back, because their count of changes is
+      // not higher.
       expect((await keysOf(env)).changes).toBeGreaterThanOrEqual(changes);
       await engine.loseLog(env);
       expect(await refusal(run(env, restoreCommand, tuesday))).toMatchObject({

@@ -72,7 +72,7 @@ test("each command refuses a position past the end, and an invalid moment", asyn
 
 test("quota shows the day of the moment in the time zone, with today's limit", async () => {
   await using world = await openCommands();
-  // Recorded on 20 November from 10:01 UTC on, which is 21 November in Kiritimati (UTC+14).
+  // The events are recorded from 10:01 UTC on 20 November, when it is already 21 November in Kiritimati (UTC+14).
   Object.assign(world.env, { QUOTA_TIMEZONE: "Pacific/Kiritimati", DAILY_LIMIT: "2" });
   const day = "2025-11-21";
   await world.append(STREAMS.outreach, [
@@ -91,7 +91,7 @@ test("quota shows the day of the moment in the time zone, with today's limit", a
   expect(await shown("--as-of", timeAt(4))).toBe(told(0, 2, 4));
   expect(await shown("--as-of", "7")).toBe(told(2, 0, 7));
   expect(await shown("--as-of", "10")).toBe(told(3, 0, 10));
-  // A date alone is that day in the zone, whatever the last event is.
+  // A moment that is a date alone means that day in the zone. The last event does not matter.
   expect(await shown("--as-of", day)).toBe(told(3, 0, 10));
   expect(JSON.parse(await shown("--as-of", "2025-11-22", "--json"))).toEqual({
     day: "2025-11-22",
@@ -116,7 +116,7 @@ test("quota counts in the time zone of then, and over 24 hours after it changed"
     message(attempt_id, attempt_id, day).map((newEvent) =>
       newEvent.type === "DirectMessageAttempted" ? { ...newEvent, data: { ...newEvent.data, timezone } } : newEvent,
     );
-  // Recorded from 20 November, 10:01 UTC on, a minute apart.
+  // The events are recorded a minute apart, from 10:01 UTC on 20 November.
   await world.append(STREAMS.outreach, [
     ...sentIn("UTC", "1", "2025-11-20"),
     ...sentIn("UTC", "2", "2025-11-20"),
@@ -140,7 +140,8 @@ test("quota counts in the time zone of then, and over 24 hours after it changed"
     "the 24 hours before, because the time zone was changed to Pacific/Kiritimati: 3 of 2 used, 0 left, " +
       `more at ${secondBack} (`,
   );
-  // Long after the change of the time zone, the messages of the calendar day count again.
+  // By the machine's clock, the change of the time zone is long ago. So the quota counts the messages of the calendar
+  // day.
   expect(await shown()).toMatchObject({ timezone: "Pacific/Kiritimati", counted: "day", used: 0 });
 });
 
@@ -151,7 +152,7 @@ test("quota shows today without a moment, or for a future one", async () => {
   const { out } = await world.run(quota);
   expect(out).toStartWith(`${today} (UTC): 0 of 100 used, `);
   expect(out).not.toContain("the limit is");
-  // A day 999 years ahead cannot have used quota, so today is shown.
+  // No message can have used the quota of a day far in the future, so the command shows today.
   expect((await world.run(quota, "--as-of", "2999-01-01")).out).toStartWith(`${today} (UTC): `);
 });
 

@@ -31,14 +31,14 @@ const PAGES = [
   "/activity",
   "/activity/2",
   "/setup",
-  // Finds both a recipient's id and a position, once the recipient exists.
+  // Once the recipient exists, this search finds two things: the recipient's id and a position.
   "/find?q=1",
 ];
 
 let world: AppHarness;
 /**
- * App under test. It issues no form tokens, so pages of the present show no forms for actions; pages of the past never
- * show any. The test can therefore compare the two as text.
+ * App under test. Its console needs no sign-in and so issues no form tokens: pages of the present then have no forms,
+ * like pages of the past. So the test can compare both as text.
  */
 let app: App;
 
@@ -131,7 +131,7 @@ test("each page as of a moment equals the page of then", async () => {
   const head = world.projector.position;
   let different = 0;
   for (const [position, path, main] of then) {
-    // By now the page of event 2 links to the next event. As of an earlier moment, that page must not have the link.
+    // The page of event 2 now links to the next event. Read as of an earlier moment, it must not have that link.
     expect([position, path, await seenAt(asOf(path, position))]).toEqual([position, path, main]);
     expect(main).toMatch(/^(?:200|303|404) /);
     if (position < head && main !== (await seenAt(path))) different++;

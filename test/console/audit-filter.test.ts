@@ -191,7 +191,7 @@ describe("the export", () => {
     const answer = await ask(harness.app, `/api/audit/export?format=${format}&to=3`);
     expect(answer.headers.get("content-type")).toBe(type);
     expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
-    // Response.text() would drop the byte order mark.
+    // Decodes the bytes here, because `Response.text()` would drop the byte order mark.
     const text = Buffer.from(await answer.arrayBuffer()).toString("utf8");
     expect(text).toStartWith(EXPORT_FORMATS[format].head);
     expect(text.match(position)).toEqual(["1", "2", "3"]);

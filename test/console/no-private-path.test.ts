@@ -37,7 +37,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   askWhatIf: "replay",
 };
 
-/** Endpoint that needs no command, because it only removes the browser's own cookie. */
+/** Path of the only endpoint that needs no command: it just removes the browser's own cookie. */
 const SIGN_OUT = "/session/end";
 
 const isOfConsole = ({ protection }: { readonly protection: string }): boolean =>

@@ -12,10 +12,10 @@ import { openConsole, pageAt } from "./pages.ts";
 /** Limit of a page's HTML before compression, in bytes. A proxy may compress it, but a phone parses all of it. */
 const PAGE_BYTES_MAX = 200_000;
 
-/** Rounds of events that fill the log, of about fifty events each. */
+/** Number of rounds of events that fill the log. Each round has about fifty events. */
 const ROUNDS = 60;
 
-/** Days with clicks and messages: a chart shows 90 days and compares them with the 90 days before. */
+/** Number of days with clicks and messages. A chart shows 90 days, and compares them with the 90 days before. */
 const DAYS = 180;
 
 test("no page is larger than 200 KB with a large log in its lists and charts", async () => {
@@ -43,7 +43,7 @@ test("no page is larger than 200 KB with a large log in its lists and charts", a
   }
   expect([...sizes].filter(([, bytes]) => bytes > PAGE_BYTES_MAX)).toEqual([]);
   expect(sizes.get("/?range=90d")).toBeLessThan(PAGE_BYTES_MAX / 2);
-  // Control: these pages have much content.
+  // These pages must be large, so that the check of the sizes proves something.
   for (const path of ["/?range=90d", "/activity?show=everything"])
     expect(sizes.get(path)).toBeGreaterThan(PAGE_BYTES_MAX / 4);
 });

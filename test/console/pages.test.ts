@@ -146,7 +146,7 @@ test("charts show the chosen range, and otherwise fit the data", async () => {
     expect(picker.map(({ text }) => text.replace(" ", ""))).toEqual([range === "nonsense" ? "Fitted" : range]);
     expect(page).toContain('href="/links?skip=0&amp;range=7d"');
   }
-  // Only the chart of clicks has data on the overview.
+  // The chart of clicks is the only chart on the overview with data, so all labels are from it.
   expect(await labelsAt("/")).toHaveLength(12);
   expect(await labelsAt("/?range=30d")).toHaveLength(30);
 });

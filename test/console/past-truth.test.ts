@@ -21,7 +21,7 @@ import { ENGINES, openInstance } from "../harness/memory/instance.ts";
 import { toOutreachRules } from "../../src/outreach/run-rules.ts";
 import { createMixedLife } from "../harness/memory/mixed-life.ts";
 
-/** Rules of a service without suppressions. */
+/** Returns the outreach rules of a service without suppressions. */
 const commonRules = async () =>
   toOutreachRules({
     config: loadConfig({}, () => ""),
@@ -88,7 +88,7 @@ test.each(ENGINES)(
     };
 
     await expectTruth();
-    // A run has contacted this recipient, so the log contains all kinds of personal data to erase.
+    // Forgets a recipient that a run has contacted, because the log then contains all kinds of personal data to erase.
     const options = { metadata: {}, signal: new AbortController().signal };
     await forgetPerson(world, (contacts) => findPerson(contacts, { username: "person_3" }), options);
     await live(2);

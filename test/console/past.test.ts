@@ -18,7 +18,7 @@ import { logInMemory } from "../history/log-in-memory.ts";
 import { toOutreachRules } from "../../src/outreach/run-rules.ts";
 import { testLog } from "../harness/memory/events.ts";
 
-/** Rules of a service without suppressions. */
+/** Returns the outreach rules of a service without suppressions. */
 const commonRules = async () =>
   toOutreachRules({
     config: loadConfig({}, () => ""),

@@ -18,7 +18,7 @@ async function send(harness: AppHarness, action: string, fields: Record<string, 
   return post(harness.app, `/console/run/${action}`, body, { headers: FORM });
 }
 
-/** Follows the redirect that answers a form. Returns the overview with its notice. */
+/** Follows the redirect with which the service answers a form. Returns the overview, which then contains a notice. */
 async function backAt(harness: AppHarness, answer: Response): Promise<string> {
   expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
   const cookie = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
@@ -118,7 +118,7 @@ describe("the sending window", () => {
   });
 });
 
-/** One message in doubt, with the link to where an operator decides about it. */
+/** HTML for one message in doubt: a link to the page where an operator decides about it. */
 const DOUBT = '<a href="/attention">1 in doubt</a>';
 
 describe("the overview without a run", () => {
@@ -319,7 +319,7 @@ describe("a dry run", () => {
       data: { run_id: "run-1", recipient: { username: "eve" }, reason: "protected" },
     });
     expect(await text()).toContain("at most $0.02 for 2 look-ups");
-    // Another campaign may be for the person without consent, so that one counts too.
+    // The second campaign might accept the person without consent. So a run of it would look that person up too.
     const spring = { name: "spring", text: "Hi", audience: {} };
     await harness.append("outreach", { type: "CampaignCreated", data: spring });
     expect(await text()).toContain("at most $0.03 for 3 look-ups");

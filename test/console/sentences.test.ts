@@ -28,7 +28,7 @@ test("an event has its short sentence, with links to what it names; its page has
   const lines = await textsAt(page, ".line .t");
   expect(lines.flatMap(({ links }) => links)).toEqual(["/activity/3", "/activity/2", "/activity/1"]);
   const [whole] = await textsAt(await pageAt(harness, "/activity/2"), ".sentence");
-  // The page shortens ids, with the full ones in titles and in the event's data.
+  // The page shows shortened ids. The full ids are in titles and in the event's data.
   expect(whole?.text.replace("@ada", "@ada (1001)")).toBe(
     describeEvent({ type: "DirectMessageAttempted", data: attempted(ADA, "Hi Ada").data as never })
       .replace(RUN, "…000000aa")
@@ -60,7 +60,7 @@ test.each(["", "x"])("a list shortens a long text, and the event's page shows al
   expect(sentence?.text.length).toBeLessThan(450);
   expect(sentence?.links).toEqual(["/activity/1"]);
   expect(sentence?.text).toEndWith("… whole event");
-  // No character is cut in half.
+  // The sentence is not cut within a character.
   expect(sentence?.text).not.toContain("\ufffd");
   const [whole] = await textsAt(await pageAt(harness, "/activity/1"), ".sentence");
   expect(whole?.text).toContain("the end");

@@ -19,7 +19,7 @@ function decide(result: DispatchResult, attempt: Partial<Attempt> = {}) {
   const outcome = decideAttemptOutcome({ ...common, random: 0.5, ...attempt }, result);
   const { type, request } = outcome;
   const data = { channel: "messaging", lane: "direct", low_watermark: 0, requests: [{ sources: [42], ...request }] };
-  // Each decision has to fit its event's schema.
+  // Checks that the data of each decided event fits the event's schema.
   void codec.encode([makeEvent(type, ID, data as never, {})]);
   return outcome;
 }

@@ -65,8 +65,8 @@ test("a retried dead letter is sent unchanged under its id and is no longer list
   await retryAll(house);
   expect(chat.sent.length).toBe(2);
   const [retry] = await house.events("DispatchRetryRequested");
-  // The retry has the same id and time as the first attempt, so that a network that de-duplicates recognises the
-  // repeat. Its own id is added.
+  // The retry repeats id and time of the first attempt, so that a network which de-duplicates recognises the repeat. It
+  // also has an id of its own.
   expect(chat.sent).toEqual([chat.sent[0]!, { ...chat.sent[0]!, retryId: retry!.id }]);
   expect((await house.outcomes("DispatchSucceeded")).map(({ data }) => [data.source, data.lane])).toEqual([
     [retry?.position ?? 0, "direct"],
@@ -131,8 +131,8 @@ test("only one of several concurrent decisions on a letter is accepted", async (
 });
 
 /**
- * Returns the events before the first repeated end of a dispatch: a second process recorded that end although the
- * dispatch had succeeded or been skipped.
+ * Returns the events up to the first late end of a dispatch: an outcome that a second process recorded although the
+ * dispatch had already succeeded or been skipped.
  */
 function beforeLateEnd(events: readonly Recorded[]): readonly Recorded[] {
   const over = new Set<string>();

@@ -179,8 +179,8 @@ describe("a dispatch that may have arrived at a deduplicating network", () => {
     const held = gate();
     const { chat, channel } = knowing(() => {
       if (chat.sent.length === 1) return held.answer;
-      // The 60 s pause lasts until the retry of the first click, whose outcome is unknown, is due together with the
-      // other clicks.
+      // The outcome of the first click is unknown. The pause of 60 s makes its retry due at the same time as the other
+      // clicks.
       return chat.sent.length === 2 ? { outcome: "delivered", status: 200, pauseMs: 60_000 } : DELIVERED;
     });
     await using house = await openDelivery({ channels: [channel], digestAfterMs: 30_000 });

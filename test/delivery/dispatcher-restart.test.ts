@@ -21,7 +21,7 @@ test("a restart at any point loses no pending dispatch and resends no settled on
   await fc.assert(
     fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 30 }), fc.nat(40), async (fates, stopAfter) => {
       const file = newLogFile();
-      // The network outlives the service, so both runs of it share one channel.
+      // The network runs on when the service restarts, so both starts of the service use this one channel.
       const order: string[] = [];
       const chat = fakeChannel("chat", ({ id }, attempt) => {
         if (!order.includes(id)) order.push(id);
@@ -32,7 +32,7 @@ test("a restart at any point loses no pending dispatch and resends no settled on
         await using house = await openDelivery({ file, channels: [chat] });
         house.time.flow();
         if (of > 0) await house.clicks(of);
-        // When the service stops, some dispatches are settled, some wait for their retry, and some were not yet tried.
+        // Stops the service when some dispatches are settled, some wait for their retry, and some were not tried yet.
         await (of > 0 ? chat.until(Math.min(stopAfter, of)) : house.settled());
       };
       await ended(fates.length);
@@ -62,8 +62,8 @@ test("a waiting retry keeps its attempt count and time after a restart", async (
   expect(chat.sent.length).toBe(301);
   await using house = await openDelivery({ file, channels: [chat] });
   const { clicks } = house.projector.state("deliveries").chat.lanes;
-  // The oldest click is pending as a retry, which holds no watermark back: nearly all others lie below it, and the
-  // state is small.
+  // The oldest click waits for its retry. Such a click does not hold the low watermark back, so nearly all others lie
+  // below the watermark and the state is small.
   expect(clicks.low_watermark).toBeGreaterThan(250);
   expect(clicks.above.size + clicks.retries.size).toBeLessThanOrEqual(16);
   expect(isSettled(clicks, 1)).toBe(false);

@@ -78,7 +78,7 @@ describe("a network that answers 429", () => {
     await house.clicks(3);
     expect(await house.time.armed()).toBe(17_000);
     expect(chat.sent.length).toBe(1);
-    // A request to slow down is no sign of a broken network.
+    // A 429 only asks the service to slow down. It is no sign of a broken network, so the circuit stays closed.
     expect(house.delivery.circuit("chat")).toBe("closed");
     house.time.flow();
     await house.settled();
@@ -123,10 +123,10 @@ describe("after the clock is set back", () => {
     expect(chat.sent).toHaveLength(before);
     await house.until(house.time.clock());
     house.time.advance(-DAY_MS);
-    // The dispatcher looks at the clock again at a new event, or after thirty seconds.
+    // After the jump, the dispatcher looks at the clock when an event arrives, or after thirty seconds.
     await house.clicks(1);
     await house.until(house.time.clock() + 60_000);
-    // Dispatches that were not tried yet do not wait for the old time to come again.
+    // The clock went back by a day. Dispatches that were not tried yet must not wait until the old time comes again.
     expect(new Set(chat.sent.map(({ id }) => id)).size).toBe(9);
   });
 });
@@ -187,7 +187,7 @@ test("a due retry does not wait for a hanging dispatch", async () => {
   await using house = await openDelivery({ channels: [chat] });
   await house.clicks(1);
   await house.settled();
-  // One success widened the window to two requests.
+  // After one success, the dispatcher may have two requests in flight.
   await house.clicks(2);
   await chat.until(3);
   await house.time.armed();

@@ -116,7 +116,7 @@ describe("a network that accepts batches", () => {
     expect(house.projector.state("deliveries").ads.lanes.clicks.pending).toBe(3);
     house.time.flow();
     await house.settled();
-    // After the failed batch the dispatcher sends one click alone, to probe if the network works again.
+    // Because the batch failed, the dispatcher probes the network with one single click.
     const again = [...channel.sent.map(({ id }) => id), ...batches.slice(1).flat()];
     expect(again.sort()).toEqual([...failing].sort());
   });
@@ -308,7 +308,7 @@ describe("a failing network, probed with one click at a time", () => {
     house.time.flow();
     await ads.until(20);
     expect(batches).toHaveLength(1);
-    // The outage was long, but the dispatcher tried at most the first batch and twenty single clicks.
+    // Although the outage was long, the dispatcher tried at most the first batch and twenty single clicks.
     expect((await house.outcomes("DispatchFailed")).length).toBeLessThanOrEqual(50 + 20);
   });
 });
@@ -319,8 +319,8 @@ test("clicks that wait for a retry do not block others", async () => {
   const chat = fakeChannel("chat", (_dispatch, attempt) => {
     if (attempt > 1 || failed >= FAILING) return DELIVERED;
     failed++;
-    // A 409 is a temporary refusal by a working network, so neither the pace nor the circuit breaker delays other
-    // clicks.
+    // A network that answers 409 works and only refuses this click for now. So neither the pace nor the circuit breaker
+    // delays other clicks.
     return failed % 4 === 0 ? DELIVERED : { outcome: "retryable", status: 409, detail: "later" };
   });
   await using house = await openDelivery({ channels: [chat], random: () => 0.999 });

@@ -157,7 +157,7 @@ test("a stop waits for the dispatch in flight, records it and starts no other", 
   await chat.until(1);
   let stopped = false;
   const stopping = house.dispatchers[Symbol.asyncDispose]().then(() => (stopped = true));
-  // A round trip through the log: enough time for a stop that does not wait.
+  // Waits for a round trip through the log. A stop that does not wait for the request would be done by then.
   await house.append(NOTIFY);
   expect(stopped).toBe(false);
   held.open();

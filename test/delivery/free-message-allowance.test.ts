@@ -8,7 +8,7 @@ import { outcomeOf } from "../harness/memory/outcomes.ts";
 
 type House = Awaited<ReturnType<typeof openDelivery>>;
 
-/** Appends an outcome whose requests were this many texts. */
+/** Appends the outcome of a request that sent this many texts. */
 async function accept(house: House, texts: number, channel: "messaging" | "chat" = "messaging"): Promise<void> {
   const one = outcomeOf("DispatchSucceeded", {
     channel,

@@ -9,8 +9,8 @@ import { histories } from "./model/steps.ts";
 const HISTORIES = isWhole ? 200 : 50;
 
 /**
- * Minimum numbers of situations that the histories must contain, since a passing test means little without them.
- * A part of the histories may lack a rare situation by chance, so only all of them are held to its number.
+ * Minimum number of times that each situation must occur in the histories; otherwise a passing test means little. If
+ * only some histories are played, rare situations may be missing by chance, so the numbers are lower.
  */
 const LEAST = isWhole
   ? { requests: 3_000, kills: 50, reopenedUntold: 4, ends: 20 }

@@ -73,7 +73,7 @@ test("under load, clicks are sent at their share and direct sends at once", asyn
 
   until = time.clock();
   await house.until(NOW + 1_300);
-  // Waits for the log, because on a busy machine the outcomes arrive there later.
+  // Waits until the outcomes are in the log, which takes longer on a busy machine.
   await house.settled("chat");
   expect(clicksSent()).toBe(2_000);
 });

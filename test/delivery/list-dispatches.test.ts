@@ -11,8 +11,8 @@ import { readDispatchPage, type ListCursor } from "../../src/delivery/list-dispa
 const CHANNELS = ["ads", "chat"] as const;
 
 /**
- * Numbers of dead letters in one outcome event; some exceed a page of the list. Their sources are not in the order of
- * the log.
+ * Number of dead letters in each outcome event. Some events have more than fit on a page of the list. Their sources are
+ * not in the order of the log.
  */
 const GIVEN_UP = [1, 3, 70, 2, 120, 1, 60];
 

@@ -101,7 +101,8 @@ describe("the spacing", () => {
 });
 
 /**
- * Simulates `hours` of requests without a break to a network that accepts `perSecond` messages a second, and a burst.
+ * Simulates `hours` of requests without a break to a network that accepts a burst of messages, and then `perSecond`
+ * messages a second.
  */
 function askedAllDay(perSecond: number, burst: number, hours: number) {
   let [now, tokens, filledAt, pace, taken] = [NOW, burst, NOW, INITIAL_PACE, 0];

@@ -27,7 +27,7 @@ const REOPENINGS: readonly [string, (house: DeliveryHarness) => Promise<NewEvent
   ],
 ];
 
-/** Simulates a disk that is full until the test frees it. */
+/** Simulates a log on a full disk: it refuses each append until the test sets `isFull` to false. */
 function fullDisk() {
   const disk = { isFull: true };
   const wrap = (eventLog: EventLog): EventLog => ({

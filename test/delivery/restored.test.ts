@@ -29,7 +29,10 @@ function knowing(answer?: Answer): { readonly ads: FakeChannel; readonly channel
   return { ads, channel: { ...ads, recognisesMs: DAY_MS } };
 }
 
-/** Creates a restored log with the dispatches of `request`, which may have been delivered before the restore. */
+/**
+ * Creates a log that was restored. `request` appends what requests its dispatches; these may have been delivered before
+ * the restore.
+ */
 async function restored(request: (house: DeliveryHarness) => Promise<unknown>, newEvent = RESTORED) {
   const file = newLogFile();
   await using house = await openDelivery({ file });
@@ -66,7 +69,7 @@ describe("a dispatch that was pending when the log was restored", () => {
   test("is in doubt at once, even among thousands", async () => {
     const { file, time } = await restored((house) => house.clicks(3_500, ["chat"]));
     const chat = fakeChannel("chat");
-    // The clock stands still, so nothing that waits for a time gets a turn.
+    // The clock stands still, so the dispatcher must do all this without waiting for a time.
     await using house = await openDelivery({ file, time, channels: [chat], digestAfterMs: 0 });
     await house.settled();
     expect(chat.sent).toEqual([]);

@@ -6,7 +6,8 @@ import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, UNAVAILABLE } from "..
 import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 /**
- * Time limit of the wait for an outcome, longer than any of these tests takes: the wait must end by the outcome itself.
+ * Time limit in ms of the wait for an outcome. It is longer than any of these tests takes, so the wait ends only by the
+ * outcome itself.
  */
 const LONG_MS = 60_000;
 

@@ -8,6 +8,7 @@ test("a chat limited to a message a second receives an hour of five clicks a sec
   expect(report.digests).toBeGreaterThan(10);
   expect(report.messages).toBeLessThan(3_600);
   expect(report.refusalsAMinute).toBeLessThanOrEqual(1);
-  // A digest includes all waiting clicks once the oldest has waited for 30 s; the network's pauses add to that.
+  // A digest with all waiting clicks is sent when the oldest one has waited for 30 s. The network's pauses may delay it
+  // further.
   expect(report.lagMaxS).toBeLessThan(45);
 });

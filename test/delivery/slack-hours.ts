@@ -7,7 +7,7 @@ import { outcomesIn } from "../harness/memory/outcomes.ts";
 
 const DIGEST_AFTER_MS = 30_000;
 
-/** Seconds by which the test's clock advances in each step. The clicks of a step come as one group. */
+/** Seconds by which the test's clock advances in each step. All clicks of a step arrive together. */
 const STEP_S = 2;
 
 /**
@@ -28,8 +28,8 @@ export interface HoursReport {
 }
 
 /**
- * Simulates `hours` of a chat that accepts one message a second and gets `perSecond` clicks, as fast as the machine
- * can. Log and dispatcher are real, and the test moves their clock.
+ * Simulates `hours` of a chat that accepts one message a second and gets `perSecond` clicks. The log and the dispatcher
+ * are real; the test moves their clock as fast as the machine can.
  */
 export async function slackHours(hours: number, perSecond: number): Promise<HoursReport> {
   const time = fakeTime();

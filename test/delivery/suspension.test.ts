@@ -139,7 +139,7 @@ describe("a channel that is refused as a whole", () => {
       if (stop < 10) await house.append(RESUME);
     }
     expect(await house.events("ChannelSuspended")).toHaveLength(10);
-    // A failure that suspends the channel does not count as one of the click's attempts, so no click is given up.
+    // A failure that suspends the channel is not counted as an attempt at the click, so the click is never given up.
     expect(await house.outcomes("DispatchAbandoned")).toEqual([]);
     await house.untilAnnounced(10);
     expect(house.announced).toHaveLength(10);
@@ -172,7 +172,8 @@ describe("a channel that is refused as a whole", () => {
       await using house = await openDelivery({ file, channels: [same] });
       const position = await house.append(NOTIFY);
       expect(await house.delivery.settled("chat", position, 1_000)).toMatchObject({ status: "failed" });
-      // The first run may have ended before its announcement. Each suspension has a key, so none is announced twice.
+      // The first service may have ended before it announced the suspension. Each suspension has a key, so the second
+      // service does not announce it twice.
       await house.untilAnnounced(1);
       expect(house.announced.map(([, key]) => key)).toEqual([expect.stringMatching(/^suspended\/chat\/2026-/)]);
     }

@@ -10,8 +10,8 @@ import { newLogFile } from "../harness/memory/log.ts";
 import { createReach } from "../harness/memory/log-access.ts";
 
 /**
- * Time until another instance takes over from one that hangs: the duration of its lease plus the others' polling
- * interval.
+ * Time in ms until another instance takes over from one that hangs: its lease must expire, and the other instance must
+ * ask for it.
  */
 const TAKEN_OVER_MS = 17_000;
 
@@ -98,7 +98,7 @@ test.each([
   expect(second.sent.map(({ id }) => id).filter((id) => id === first.sent[0]?.id)).toHaveLength(again);
   expect(await two.outcomes("DispatchInDoubt")).toHaveLength(1 - again);
 
-  // The frozen instance resumes without its lease: it may neither send nor record anything any more.
+  // The frozen instance runs on, but has lost its lease. From now on it may neither send nor record anything.
   stuck.open();
   still.goOn();
   await pair.pass(TAKEN_OVER_MS);
@@ -112,7 +112,7 @@ test("an instance frozen before a request does not make it", async () => {
   const still = createReach();
   const [first, second] = [knowing("ads"), knowing("ads")];
   const one = await pair.start("one", [first], still.wrap);
-  // The timers of the frozen instance fire, but no renewal of its lease reaches the log.
+  // The frozen instance cannot reach the log. Its timers still fire, but its renewals of the lease have no effect.
   still.standStill();
   await pair.pass(10_001);
   await one.append({ type: "ChannelTestRequested", data: { channels: ["ads"] } });

@@ -19,10 +19,7 @@ import { createNetwork, type Life, type Network } from "./model/network.ts";
 import { HOUR_MS, MINUTE_MS, SUBSCRIPTIONS } from "./model/steps.ts";
 import { createOrderWatch, isFinal, outcomesOf } from "./model/check-requests.ts";
 
-/**
- * Random histories of a round. Rounds repeat, because claims are seldom in doubt and one round rarely has enough of
- * them.
- */
+/** Number of random histories in a round. The test repeats rounds until enough claims were in doubt, which is rare. */
 const HISTORIES = isWhole ? 25 : 6;
 const ROUNDS_MAX = 30;
 
@@ -33,8 +30,7 @@ const LEASE_SCALE = 100;
 const TAKEN_OVER_MS = 30 * MINUTE_MS;
 
 /**
- * Minimum number of times that the histories must contain each rare situation: without them, a passing test means
- * little.
+ * Minimum number of times that each rare situation must occur in the histories; otherwise a passing test means little.
  */
 const MANY = isWhole ? 20 : 3;
 const LEAST = {
@@ -90,8 +86,8 @@ interface Lived {
   readonly claimed: number;
   readonly doubted: number;
   /**
-   * Number of failed attempts that kept later events of the same stream waiting. The histories of a webhook must
-   * contain some, because only then does the test show that a stream stays in order.
+   * Number of failed attempts behind which later events of the same stream had to wait. Without any, the test would not
+   * show that a stream stays in order.
    */
   readonly waited: number;
   readonly takenOver: number;
@@ -237,7 +233,7 @@ async function live(channel: ChannelName, { seed, kind, digestAfterMs, steps }: 
   }
 }
 
-/** Checks that all events of other streams ended before the first of the stuck stream was given up. */
+/** Checks that the events of all other streams ended before any event of the stuck stream did. */
 function auditStuck(log: readonly Recorded[], stuck: string, channel: ChannelName): void {
   const streams = new Map(log.map(({ position, stream }) => [position, stream]));
   const ends = outcomesOf(log, channel).filter(isFinal);

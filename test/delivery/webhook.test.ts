@@ -92,7 +92,7 @@ test("requests of a former subscription survive a restart, even if partly delive
     await house.append(subscribed("NotificationRequested"));
   }
   {
-    // After the first event the receiver asks for a pause of an hour.
+    // The receiver accepts each event and asks for a pause of an hour.
     const webhook = fakeWebhook(() => ({ outcome: "delivered", status: 200, pauseMs: 3_600_000 }));
     await using house = await openDelivery({ file, time, channels: [webhook] });
     await webhook.until(1);
@@ -177,7 +177,7 @@ test("in order, an event waits for an earlier one of its stream; other streams c
   await house.calm();
   const behind = [await clickOn(house, "a"), await clickOn(house, "a")];
   const others = [await clickOn(house, "b"), await clickOn(house, "b")];
-  // The pause after a 429 applies to the whole channel.
+  // The pause after a 429 applies to the whole channel, so time must pass before other events are sent.
   await house.until(house.time.clock() + 900);
   failing.clear();
   await house.until(house.time.clock() + 60_000);
@@ -276,7 +276,7 @@ test.each<NewEvent<"PersonForgotten" | "PersonalDataExpired">>([
   await house.append(subscribed("LinkClicked", erasure.type));
   await house.clicks(1, []);
   await webhook.until(1);
-  // From now on the log has no personal data of the clicks, as after their key was deleted.
+  // From now on the clicks are read without personal data, as after the deletion of their key.
   isErased = true;
   await house.append(erasure);
   house.time.flow();

@@ -155,7 +155,8 @@ test("in order, a filtered event blocks no later one", async () => {
   const between = await clickOn(house, "a", true);
   const behind = await clickOn(house, "a");
   await house.until(house.time.clock() + 1_500);
-  // A click is skipped even if it follows one that waits for a retry, because neither may be posted.
+  // A click without personal data is skipped even if it comes after a click that waits for a retry. Neither may be
+  // posted.
   const skips = await house.outcomes("DispatchSkipped");
   expect(skips.map(({ data }) => data.source)).toEqual([skipped, between]);
   expect(new Set(positions(crm))).toEqual(new Set([stuck]));
@@ -229,7 +230,7 @@ test("webhooks carry outcomes of other channels, but none of a webhook", async (
   expect(wanted).toHaveLength(2);
   expect([positions(unnamed), positions(crm)]).toEqual([wanted, wanted]);
   expect(click).toBeLessThan(wanted[0] ?? 0);
-  // Refusals by the unnamed webhook are recorded, but carried to no webhook.
+  // The log records refusals by the unnamed webhook, but no webhook gets events about a webhook.
   expect(about.filter(({ data }) => data.channel === "webhook")).toHaveLength(2);
 });
 

@@ -158,7 +158,7 @@ describe("an event with two schema changes", () => {
       [{ first: "Bea", last: "Cole", language: "en" }, { schema: 3 }],
       [{ first: "Cy", last: "Dow", language: "fr" }, { schema: 3 }],
     ]);
-    // Upcasting only affects reads: the stored events and their chain are unchanged.
+    // The events were converted only for reading. The stored events and their hash chain are unchanged.
     expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
   });
 

@@ -25,11 +25,12 @@ test.each(["a restored backup", "a template copy"] as const)(
     const { faults, slack } = world.sandbox;
     const elsewhere = await server.newDatabase();
     Object.assign(world.env, KEY, { DATABASE_URL: elsewhere });
-    // Another log, at `elsewhere`, with its own keys of personal data. The import below creates it.
+    // Creates another log, at `elsewhere`, with its own keys of personal data, by an import of recipients.
     const people = world.file("people.csv", "username,basis\nada_builds,opt_in\n");
     expect(await world.execute("recipients", "import", people)).toMatchObject({ code: 0 });
 
-    // The chat message of this click is pending when the copy is made, and arrives afterwards.
+    // Slack first answers 429, so the chat message of this click is pending when the copy is made. It arrives
+    // afterwards.
     const url = await server.newDatabase();
     world.env["DATABASE_URL"] = url;
     faults.add({ network: "slack", kind: "429", retryAfter: 1 });

@@ -9,11 +9,11 @@ import { ended, openInstallation, type Installation } from "../harness/process.t
 import { isWhole } from "../harness/case-count.ts";
 
 const KILLS = isWhole ? 200 : 20;
-/** Clicks before each kill; every second one has an idempotency key. */
+/** Number of clicks before each kill. Every second click has an idempotency key. */
 const CLICKS = 40;
 /**
- * Maximum time in ms from the appearance of the segment's file to a kill, in half of the rounds. Keys, event and VACUUM
- * take about that long.
+ * Maximum time in ms from the appearance of the segment's file to a kill, in half of the rounds. The command then still
+ * has to handle the keys, append its event and VACUUM, which takes about that long.
  */
 const AFTER_FILE_MS_MAX = 60;
 
@@ -103,7 +103,7 @@ test.each([
       );
       expect(repeated.map(({ first }) => first)).toEqual(firsts.filter((_, at) => clicks[at]!.key !== undefined));
       expect(repeated.every((one) => one.repeated)).toBe(true);
-      // The log names every segment file that remains.
+      // The folder contains exactly the segment files that the log names.
       const recorded = (await log.archived()).map(({ name }) => name);
       expect(segmentsIn(folder).toSorted()).toEqual(recorded.toSorted());
     });

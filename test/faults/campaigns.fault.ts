@@ -37,10 +37,12 @@ import { createFakeClock, fakeClock, type FakeClock } from "./fake-clock.ts";
 import { libfaketime } from "./required-tools.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
-/** Days that the trial lasts, by the clock of the service, the sandbox and the log's server. */
+/** Number of days that the trial lasts, by the clock of the service, the sandbox and the log's server. */
 const DAYS = 60;
 
-/** Days from one start of the service to the next; each start has a run, in which the service is killed or not. */
+/**
+ * Days between two starts of the service. After each start there is one run, and the service may be killed during it.
+ */
 const STEP_DAYS = isWhole ? 1 : 4;
 
 const PEOPLE = isWhole ? 150 : 50;
@@ -49,14 +51,14 @@ const LIMIT = isWhole ? 5 : 4;
 /** Order of the runs. The follow-up comes days after its first message, so that some recipients have replied before. */
 const RUN_ORDER: readonly TrialCampaign[] = ["spring", "summer", "again"];
 
-/** Maximum time in ms from a message, or a run's start, to a kill at a random moment. */
+/** Maximum delay in ms of a kill at a random moment, counted from a message or from the start of a run. */
 const KILL_MS_MAX = 40;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
 const FIRST_DAY = Date.parse("2027-04-01T09:00:00Z");
 
-/** Kinds of recipients in turn: most have all that the campaigns require. */
+/** Kinds of recipients, assigned in turn. Most recipients have all that the campaigns require. */
 const KIND_ORDER: readonly Kind[] = [
   "full",
   "full",
@@ -72,7 +74,10 @@ const KIND_ORDER: readonly Kind[] = [
   "none",
 ];
 
-/** Time in ms after which the lease of a killed run is free. Most starts come that late, so that the trial is shorter. */
+/**
+ * After a kill the clocks are mostly moved by this time in ms. Then the lease of the killed run has expired, and the
+ * trial need not wait for that.
+ */
 const LEASE_MS = 35_000;
 
 interface Trial {
@@ -113,7 +118,7 @@ test.skipIf(libfaketime === undefined).each(["in a file", "on PostgreSQL"])(
     for (const name of TRIAL_NAMES) await create(service, name);
     for (let day = 0; day < DAYS; day += STEP_DAYS) {
       service = await liveDay(trial, service, RUN_ORDER[(day / STEP_DAYS) % RUN_ORDER.length]!);
-      // The service is stopped while the clock moves, because it would take so large a step for a wrong clock.
+      // The service must not run while the clock moves, because it would take so large a step for a wrong clock.
       if (trial.pick(2) === 0) await kill(service);
       else expect(await stop(service)).toBe(0);
       pass(FIRST_DAY + (day + STEP_DAYS) * DAY_MS - clock.now());
@@ -143,8 +148,8 @@ async function moveToServer(world: Installation, stack: AsyncDisposableStack): P
   const folder = mkdtempSync(join(tmpdir(), "reachlog-clock-"));
   stack.defer(() => rmSync(folder, { recursive: true }));
   const clock = createFakeClock(join(folder, "faketime"));
-  // The server sees the real times of its files. They identify the place of a log, so wrong ones that move with the
-  // clock would make the log look restored.
+  // NO_FAKE_STAT shows the server the real times of its files. The service recognises the place of a log by them, so
+  // fake times that move with the clock would make the log look restored.
   const server = stack.use(await startPostgres({ environment: { ...clock.env, NO_FAKE_STAT: "1" } }));
   Object.assign(world.env, clock.env, { DATABASE_URL: await server.newDatabase(), REACHLOG_KEY: "07".repeat(32) });
   return clock;
@@ -178,7 +183,10 @@ async function create(service: Running, name: TrialCampaign): Promise<void> {
   expect([answer.status, await answer.json()]).toMatchObject([200, { campaign: { name } }]);
 }
 
-/** One day: some recipients react, then a run of a campaign, in which others react and the service may be killed. */
+/**
+ * Simulates one day: some recipients react, then a campaign's run starts. During the run others react, and the service
+ * may be killed.
+ */
 async function liveDay(trial: Trial, service: Running, campaign: TrialCampaign): Promise<Running> {
   const { world, pick, pass, counts } = trial;
   await until(
@@ -207,7 +215,8 @@ async function liveDay(trial: Trial, service: Running, campaign: TrialCampaign):
   if (pick(4) > 0) pass(LEASE_MS);
   const restarted = await world.serve();
   await idle(restarted);
-  // If the kill came before the run was recorded, only its lease forbids the next one, for half a minute.
+  // If the kill came before the run was recorded, the run's lease still blocks the next run for half a minute. So the
+  // request is repeated until it is accepted.
   const status = await until(
     async () => (await restarted.post("/social/run", { campaign }, { ...BEARER, prefer: "wait=300" })).status,
     (answered) => answered !== 409,
@@ -222,8 +231,8 @@ async function isIdle(service: Running): Promise<boolean> {
 }
 
 /**
- * Has a recipient react at the message of this number in the run, and adds the fault by which the next message waits
- * for the kill.
+ * Makes a recipient react when X gets the message with this number in the run. Also adds a fault that delays the next
+ * message until the kill.
  */
 function watchMessages(
   { world, books, pick, counts }: Trial,
@@ -252,7 +261,10 @@ function watchMessages(
   };
 }
 
-/** Recipients react by a message that waits for the run, by the page to opt out, and in X Chat. */
+/**
+ * Before the run, makes some recipients react: in a direct message that the run will read, on the opt-out page, or in X
+ * Chat.
+ */
 async function reactBeforeRun({ world, books, pick }: Trial, service: Running): Promise<void> {
   const { x } = world.sandbox;
   for (const kind of ["reply", "reply", "stop", "page", "hold"] as const) {

@@ -41,7 +41,8 @@ export function startLoad({ connections, service, urlChars }: LoadOptions): Load
   const postOne = async (to: Running): Promise<void> => {
     // Requests carry a token, because the limit on anonymous requests is not under test.
     const answer = await to.post("/api/tracking/event", click(next++, urlChars), BEARER);
-    // An answer cut off within its body acknowledges nothing.
+    // If the connection breaks within the answer's body, this call throws, and the click does not count as
+    // acknowledged.
     const body = (await answer.json()) as { id?: string };
     answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1);
     if (answer.status === 202 && body.id !== undefined) acknowledged.add(body.id);
@@ -55,7 +56,7 @@ export function startLoad({ connections, service, urlChars }: LoadOptions): Load
     }
   };
   const running = Promise.all(Array.from({ length: connections }, connection));
-  // A service that did not start is reported by `stop` and by the test itself.
+  // Prevents an unhandled rejection if the service did not start. `stop` and the test itself report that.
   running.catch(() => {});
 
   return {

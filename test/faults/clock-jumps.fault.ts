@@ -46,7 +46,7 @@ test.skipIf(libfaketime === undefined)(
       `clock jumps during runs: limit ${LIMIT}, sent ${JSON.stringify(perDay)}, ` +
         `${arrivals(world).people} people, at most ${arrivals(world).mostToOne} to one`,
     );
-    // Several days passed, and each quota was used up.
+    // Three days passed, and the quota of each was used up.
     expect(Object.values(perDay).filter((count) => count === LIMIT).length).toBe(3);
   },
 );

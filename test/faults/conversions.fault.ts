@@ -10,7 +10,8 @@ const CALLERS = 32;
 const COUNT = isWhole ? 10_000 : 600;
 const KILLS = isWhole ? 10 : 2;
 /**
- * Every request with a number that this divides is sent a second time, as by a shop whose first request was cut off.
+ * Every request whose number is divisible by this is sent a second time, as by a shop that got no answer to the first
+ * one.
  */
 const REPEATED = 5;
 
@@ -34,7 +35,7 @@ test.each(["SQLite", "PostgreSQL"])(
       for (;;) {
         const answer = await service.post(path, body, { ...BEARER, ...more }).catch(() => undefined);
         if (answer?.status === 202) return (await answer.json()) as { id: string };
-        // A refusal ends the test, because it would be repeated for ever.
+        // A refusal ends the test, because the service would refuse every repeat too.
         if (answer !== undefined && answer.status < 500) throw new Error(`${answer.status}: ${await answer.text()}`);
         await Bun.sleep(50);
       }

@@ -13,12 +13,14 @@ const CLICKS = 200;
 const BAD_EVERY = 40;
 const BAD_URL = "https://shop.example/bad";
 
-/** Pause in seconds that the network asks for. It is so long that all clicks are then sent in one batch. */
+/**
+ * Pause in seconds that the network asks for. Meanwhile all clicks arrive, so the service then sends them in one batch.
+ */
 const PAUSE_S = 30;
 
 /**
- * Number of events that arrive at the network before each kill. After each start the service divides the batch in
- * halves to find its bad events, and each kill interrupts that.
+ * Number of events that arrive at the network before each kill. By then the service halves the refused batch again and
+ * again to find its bad events, so each kill interrupts that.
  */
 const ARRIVALS_BEFORE_KILLS = [1, 80];
 
@@ -52,8 +54,7 @@ test.skipIf(libfaketime === undefined).each(NETWORK_ROWS.filter(({ network }) =>
       doubled: 0,
       lost: 0,
     });
-    // Both kills happened while the dispatcher halved a refused batch, and Meta received events again that it already
-    // had.
+    // Both kills came while the service halved the refused batch, so Meta received some events more than once.
     for (const { arrived } of lives.kills) expect(arrived.size).toBeWithin(1, CLICKS - bad);
     expect(sandbox.meta.accepted).toBeGreaterThan(CLICKS + 1 - bad);
     await expectWhole(lives.world);

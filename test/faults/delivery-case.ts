@@ -13,8 +13,8 @@ const CLICKS_AFTER = 10;
 const DIRECT_SENDS = 3;
 
 /**
- * Number of requests that fail because of the fault before the service is killed, and again before the network
- * recovers.
+ * Number of requests that must fail because of the fault before the test kills the service, and again after the restart
+ * before the network recovers.
  */
 const HITS = 4;
 
@@ -69,8 +69,8 @@ async function suffer({ row, fault, lives, load }: Case): Promise<void> {
 
 async function hit(lives: Lives, { network }: NetworkRow, { hasNoAddress }: FaultRow): Promise<void> {
   if (hasNoAddress === true) {
-    // Requests to a host without an address cannot be counted, so wait for several failures in a row to open the
-    // circuit.
+    // The test cannot count requests to a host without an address. It waits until several failures in a row have opened
+    // the circuit.
     await until(
       () => lives.health(),
       ({ circuit }) => circuit !== "closed",
@@ -86,8 +86,8 @@ async function hit(lives: Lives, { network }: NetworkRow, { hasNoAddress }: Faul
 }
 
 /**
- * Makes the network refuse the channel, which stays suspended even after a kill: direct sends fail, clicks wait, and
- * the operator is told.
+ * Makes the network refuse the channel, so that the service suspends it, even after a kill. Meanwhile direct sends
+ * fail, clicks wait, and the operator is told on another channel.
  */
 async function beRefused({ row, fault, lives, load }: Case): Promise<void> {
   const { sandbox } = lives.world;

@@ -38,7 +38,8 @@ describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in 
       sandbox.faults.add({ network, kind: "reset_after_delivery", count: 1 });
       await load.clicks(CLICKS);
       await untilSettled(lives);
-      // After a failure, clicks are sent one by one until one arrives.
+      // After a failure, the service sends clicks one by one and no digests until one click has arrived. This is that
+      // click.
       await load.clicks(1);
       await untilSettled(lives);
 
@@ -58,7 +59,7 @@ describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in 
           `messages of ${arrived.join(", ")} clicks, of them cut off the one of ${cut}`,
       );
       expect(all.flatMap((one) => faultsOfDispatch({ ...one, arrived: 1 }, row))).toEqual([]);
-      // Each message at the network is one of the log's, except the message that was cut off.
+      // The network received each message of the log, and the one message whose answer was cut off.
       expect(arrived.toSorted(ascending)).toEqual([...recorded, cut].toSorted(ascending));
       expect([cut, inDoubt, delivered]).toEqual([CLICKS + 1, CLICKS + 1, CLICKS + 2]);
       await expectWhole(lives.world);
@@ -72,7 +73,10 @@ function clicksAtNetwork(row: NetworkRow, { world }: Lives): number[] {
   return texts.map(({ text }) => Number(/(\d+) link events/.exec(text)?.[1] ?? 1));
 }
 
-/** Returns the number of clicks in each message by the log: outcomes with the same digest are one message. */
+/**
+ * Returns the number of clicks in each message, according to the log: clicks whose outcomes name the same digest were
+ * sent in one message.
+ */
 function clicksRecorded(all: readonly DispatchRecord[]): number[] {
   const messages = Map.groupBy(all, ({ position, outcomes }) => outcomes.at(-1)?.data["digest"] ?? position);
   return [...messages.values()].map(({ length }) => length);

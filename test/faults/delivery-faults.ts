@@ -4,22 +4,22 @@ import type { FaultKind } from "../../sandbox/faults.ts";
 export interface FaultRow {
   readonly name: string;
   /**
-   * Kind of the fault in the sandbox; undefined if the network does not answer at all, or if only its credential
+   * Kind of the fault in the sandbox. Undefined if the network cannot be reached at all, or if only its credential
    * changes.
    */
   readonly kind?: FaultKind;
   /** Value of the network's Retry-After header, in seconds. */
   readonly retryAfter?: number;
   /**
-   * Why the outcome is unknown at a network that does not recognise repeats: there was no answer, or its body, which
-   * only some networks need, proves nothing.
+   * Why this fault leaves the outcome unknown at a network that does not recognise repeats: there was no answer, or the
+   * answer's body is useless, which some networks need as a proof.
    */
   readonly doubtful?: "unanswered" | "body";
   /** True if the message arrives in spite of the fault. */
   readonly arrives?: true;
   /** True if the network's host name does not resolve. */
   readonly hasNoAddress?: true;
-  /** The act that resumes the channel, if this fault suspends it: an operator's, or a changed credential. */
+  /** Cause that resumes the channel if this fault suspends it: an operator, or a changed credential. */
   readonly endsBy?: "by_hand" | "credential_changed";
 }
 

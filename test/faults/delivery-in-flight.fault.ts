@@ -10,10 +10,13 @@ import { count } from "./delivery-verdict.ts";
 import { libfaketime } from "./required-tools.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
-/** Maximum number of messages that one kill can repeat: those in flight, and those answered but not recorded. */
+/**
+ * Maximum number of messages that may be sent twice because of one kill: those in flight, and those answered but not
+ * yet recorded.
+ */
 const REPEATED_MAX = WINDOW_MAX + UNRECORDED_MAX;
 
-/** Number of clicks, many times that of the messages that one kill may repeat. */
+/** Number of clicks: many times the number of messages that one kill may repeat. */
 const CLICKS = 600;
 const ARRIVALS_BEFORE_KILL = 200;
 const KILLS = 2;
@@ -38,7 +41,8 @@ test.skipIf(libfaketime === undefined).each(DOUBLING_ROWS)(
       const cut = all.filter(
         (record) => record.position <= position && arrived.has(record.name) && record.endedAt > position,
       );
-      // The message that the network received when the service was killed is sent again, and perhaps others.
+      // At the kill the outcome was not yet recorded for the message that the network had just received, and perhaps
+      // for others in flight.
       expect(cut.length).toBeWithin(1, REPEATED_MAX + 1);
     }
     await expectWhole(lives.world);

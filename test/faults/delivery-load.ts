@@ -46,14 +46,14 @@ export function createLoad(lives: Lives, { channel, network }: NetworkRow): Name
       }),
     async pause(seconds) {
       const { faults, tally } = lives.world.sandbox;
-      // Answers are counted whatever their status, because Meta reports the fault with another one.
+      // Counts answers of any status, because Meta reports a rate limit with a status other than 429.
       const answered = (): number => Object.values(tally[network].answers).reduce((sum, times) => sum + times, 0);
       const before = answered();
       faults.add({ network, kind: "429", count: 1, retryAfter: seconds });
       await clicks(1);
       await until(
         async () => {
-          // Under a faster clock the service's event loop still sleeps in real time; a request wakes it.
+          // The service's clock is faster than real time, but its event loop sleeps in real time. A request wakes it.
           await lives.health();
           return answered();
         },

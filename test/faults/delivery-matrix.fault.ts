@@ -13,7 +13,7 @@ import { libfaketime } from "./required-tools.ts";
  */
 const LANES = 4;
 
-/** Number of faults tried per network when there is no time for all; together the networks meet every fault. */
+/** Number of faults that a short test run tries on each network. Over all networks, every fault is tried. */
 const EACH = 6;
 
 const verdicts = new Map<string, Verdict[]>();

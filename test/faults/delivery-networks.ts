@@ -10,11 +10,20 @@ export interface NetworkRow {
   readonly channel: ClickChannel;
   /** Settings that make this network the provider of its channel. */
   readonly choice: Choice;
-  /** True if the network recognises a message by its id, so that it counts once, however often it arrives. */
+  /**
+   * True if the network recognises a repeated message by its id, so that a message counts once, however often it
+   * arrives.
+   */
   readonly deduplicates?: true;
-  /** True if a message at the network shows the id of the event instead of the name of the click or text. */
+  /**
+   * True if a message at the network contains the id of its event instead of the name that the test gave the click or
+   * text.
+   */
   readonly bearsIds?: true;
-  /** True if the status of the network's answer alone shows that the message was accepted; the body is not needed. */
+  /**
+   * True if the status of the network's answer alone shows that the message was accepted. The body is not needed for
+   * that.
+   */
   readonly tellsByStatus?: true;
   state(sandbox: Sandbox): State;
   /** Change of the sandbox's state to another credential, so that the network no longer accepts ours. */
@@ -98,7 +107,9 @@ export function rowOf(network: Network): NetworkRow {
   return row;
 }
 
-/** Returns another network, on whose channel the operator is told that `channel` was suspended. */
+/**
+ * Returns a network of another channel. On that channel, the service tells the operator that `channel` was suspended.
+ */
 export function otherThan(channel: ClickChannel): NetworkRow {
   const other = NETWORK_ROWS.find((row) => row.channel === (channel === "chat" ? "messaging" : "chat"));
   if (other === undefined) throw new Error("no other channel takes texts");
@@ -131,7 +142,7 @@ export function settingsWith(row: NetworkRow, sandbox: Sandbox): Record<string, 
   return { ...settingsFor(otherThan(row.channel), sandbox), ...settingsFor(row, sandbox) };
 }
 
-/** Makes the network accept only another credential than ours from now on. */
+/** Changes the credential that the network accepts, so that it rejects the service's credential. */
 export function changeCredential({ state, otherCredential }: NetworkRow, sandbox: Sandbox): void {
   Object.assign(state(sandbox), otherCredential);
 }

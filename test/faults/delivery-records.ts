@@ -28,7 +28,7 @@ export interface DispatchRecord {
   readonly endedAt: number;
   /** Number of times that the dispatch arrived at the network. */
   readonly arrived: number;
-  /** Number of kills after the dispatch arrived and before its end was recorded. */
+  /** Number of kills that came after the dispatch had arrived and before its end was recorded. */
   readonly cutOff: number;
 }
 
@@ -68,7 +68,7 @@ export function recordsOf(
     });
 }
 
-/** Splits an outcome event of several dispatches into one event per dispatch. */
+/** Splits an event that records the outcome of several dispatches into one event for each dispatch. */
 function eachOf({ data, ...event }: Logged): Logged[] {
   const requests = data["requests"] as readonly { readonly sources: readonly (number | [number, number])[] }[];
   return requests.flatMap(({ sources, ...request }) =>
@@ -89,8 +89,8 @@ function isOutcome(type: string): boolean {
 }
 
 /**
- * True if the event requests a dispatch on the channel. Written apart from the service's own rule, so that a defect of
- * that rule is found.
+ * True if the event requests a dispatch on the channel. It does not use the service's own rule, so that the tests find
+ * a defect of that rule.
  */
 function requestsDispatch({ type, data }: Logged, channel: ChannelName): boolean {
   if (type === "LinkClicked" || type === "ChannelTestRequested")

@@ -23,12 +23,13 @@ export function faultsOfEndings(all: readonly DispatchRecord[], row: NetworkRow,
   const { channel } = row;
   const inDoubt = all.filter(({ endings }) => endings[0] === "in doubt");
   const mayDoubt = leavesDoubt(row, fault);
-  // A channel test is attempted only once, and a direct send to a suspended channel fails.
+  // The service attempts a channel test only once, and fails a direct send on a suspended channel, so these may end as
+  // dead letters.
   const isTest = ({ isClick }: DispatchRecord): boolean => !isClick && channel === "ads";
   const mayDie = (record: DispatchRecord): boolean => isTest(record) || (!record.isClick && fault.endsBy !== undefined);
   const mayDoubtIt = (record: DispatchRecord): boolean => mayDoubt || (isTest(record) && fault.doubtful !== undefined);
   const dead = all.filter((record) => record.endings[0] === "dead" && !mayDie(record));
-  // Dispatches that a kill cut off do not count here: they may have arrived before, however they ended.
+  // Dispatches that a kill cut off are left out, because they may have arrived before the kill, however they ended.
   const arrivedWrongly = inDoubt.filter(
     ({ arrived, cutOff }) => cutOff === 0 && arrived > 0 !== (fault.arrives === true),
   );
@@ -58,8 +59,8 @@ interface Stop {
 }
 
 /**
- * Checks that a channel which the network refuses stops once, is reported once, sends nothing until it resumes, and
- * fails direct sends. Returns the violations.
+ * Checks that the service suspends a channel which the network refuses: once, with one report, without sending clicks
+ * until it resumes, and with failed direct sends. Returns the violations.
  */
 export function faultsOfStop(
   log: readonly Logged[],

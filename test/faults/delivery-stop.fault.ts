@@ -13,8 +13,8 @@ const ANSWERS_AFTER_MS = { quick: 0, slow: 300, slowest: 4_500 } as const;
 const ARRIVED_BEFORE = [1, 30, 7, 60] as const;
 
 /**
- * Counts, by name, the clicks that arrive at networks that do not recognise repeats, where a repeat is a second
- * message.
+ * Counts, by name, the clicks that arrive at Slack and Telegram. They do not recognise repeats, so a repeated click is
+ * a second message there.
  */
 function countAll({ sandbox }: Installation) {
   return {
@@ -42,7 +42,7 @@ function slowDown({ env, sandbox }: Installation, ms: number): Disposable {
   return { [Symbol.dispose]: () => void way.stop(true) };
 }
 
-/** Posts clicks with names of their own until the service has ended. */
+/** Posts clicks, each with its own name, until the service no longer answers. */
 async function post(service: Running, next: () => number): Promise<void> {
   for (;;) {
     const body = { ...click(0), short_code: `click-${next()}` };
@@ -74,7 +74,7 @@ test.each(Object.entries(ANSWERS_AFTER_MS))(
         () => Promise.resolve(arrivals.telegram.size),
         (size) => size >= before + wanted,
       );
-      // The caller of a direct send waits for its outcome while the service stops.
+      // This caller of a direct send still waits for its outcome when the service is told to stop.
       const waits = service.post("/api/notify", { message: "m", service: "s", level: "info" }, BEARER).catch(() => {});
       expect(await stop(service)).toBe(0);
       if (service.log().includes("stopped before everything")) cut++;

@@ -6,7 +6,7 @@ import { faultsOfDispatch, faultsOfEndings, faultsOfStop } from "./delivery-rule
 import type { FaultRow } from "./delivery-faults.ts";
 import { logOf, recordsOf, type Ending, type Logged, type DispatchRecord } from "./delivery-records.ts";
 
-/** Numbers of dispatches by what happened to them. */
+/** Numbers of dispatches by their outcome. */
 export interface Counts {
   readonly requested: number;
   readonly delivered: number;

@@ -29,7 +29,7 @@ test("a service's history folds to the same bytes from the start and from every 
   for (const name of PROJECTION_NAMES) {
     const whole = encodeState(foldFrom(name, events));
     expect(encodeState(foldFrom(name, events))).toBe(whole);
-    // The snapshot that the service stored when it stopped, folded while it ran.
+    // Snapshot that the service stored when it stopped. The service had folded it event by event while it ran.
     const stored = snapshots.get(name);
     expect(stored && encodeState(await unpackState(stored.state))).toBe(
       encodeState(foldFrom(name, events.slice(0, stored?.position))),
@@ -46,7 +46,7 @@ test("a service's history folds to the same bytes from the start and from every 
     `determinism: ${events.length} events of ${types.size} types, ${PROJECTION_NAMES.length} projections, ` +
       `${bytes} bytes, equal from all ${events.length + 1} snapshot positions`,
   );
-  // The history contains the event types that are hard to fold.
+  // The history must contain the types in HARD, which are hard to fold.
   for (const type of HARD) expect(types).toContain(type);
 });
 
@@ -99,7 +99,7 @@ async function liveThrough(world: Installation): Promise<void> {
   await idle(service);
   faults.add({ network: "x", kind: "reset_before", path: "/messages", count: 1 });
   await service.post("/social/run", undefined, { prefer: "wait=300" });
-  // Waits for the deliveries first, because a click that is due for a retry would stay pending once the channel is
+  // Waits until no delivery is pending. A click that waits for a retry would otherwise stay pending when the channel is
   // suspended.
   await settled(service);
 

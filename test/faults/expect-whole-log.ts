@@ -23,6 +23,6 @@ export async function expectWhole(world: Installation): Promise<void> {
   const { code, out } = await world.execute("replay", "--json");
   const reports = out.trim().split("\n");
   const differences = reports.map((line) => (JSON.parse(line) as { differences: unknown }).differences);
-  // Null would mean that there was nothing to compare with.
+  // If a report had null instead of a list, the replay would have had nothing to compare with.
   expect({ code, differences }).toEqual({ code: 0, differences: reports.map(() => []) });
 }

@@ -10,8 +10,8 @@ import { expectWhole, lossesOf } from "./expect-whole-log.ts";
 const EXIT_LOG_FAILED = 70;
 
 /**
- * Number of the first fsync that fails, counted from the beginning of the attack, for each case. All later ones fail
- * too, as on a dead disk.
+ * For each case, the number of the first fsync that fails, counted from the moment when strace is attached. All later
+ * ones fail too, as on a dead disk.
  */
 const FIRST_FAILING = [1, 2, 3, 5, 8, 13];
 
@@ -58,7 +58,7 @@ test.skipIf(!has("strace") || !isRoot)(
     await using world = await openInstallation();
     Object.assign(world.env, NO_CHANNELS);
     const service = await world.serve();
-    // The first click of the day creates its keys; afterwards only the log is synced.
+    // The first click of the day creates its keys. Later clicks sync only the log.
     expect((await service.post("/api/tracking/event", click(0), BEARER)).status).toBe(202);
     const output = join(world.directory, "strace.txt");
     const strace = failFsyncs(service, 1, output);
@@ -95,7 +95,7 @@ function failFsyncs({ process: { pid } }: Running, nth: number, output: string):
   );
 }
 
-/** True if strace is attached to every thread of the service; the writer's is one of them. */
+/** True if strace is attached to every thread of the service, and so to the thread of the log's writer. */
 function isTraced({ process: { pid } }: Running): boolean {
   const threads = readdirSync(`/proc/${pid}/task`);
   return threads.every(

@@ -7,7 +7,7 @@ import { libfaketime } from "./required-tools.ts";
 export interface FakeClock {
   /** Environment variables that give a process this clock. */
   readonly env: Readonly<Record<string, string>>;
-  /** Returns the time that these processes see; it is wrong if the speed is not 1. */
+  /** Returns the time that these processes see. The result is wrong if the clock's speed is not 1. */
   now(): number;
   /** Moves the clock by `ms`; running processes notice immediately. */
   jump(ms: number): void;
@@ -19,15 +19,15 @@ export interface FakeClockOptions {
   /** Speed of the clock; default 1. */
   readonly speed?: number;
   /**
-   * True if timers run at that speed too: then all of time passes faster, instead of the wall clock alone being wrong.
+   * True if timers run at that speed too, so that all of time passes faster. Otherwise only the wall clock is wrong.
    * Default false.
    */
   readonly timersToo?: boolean;
 }
 
 /**
- * Gives this fake clock to every process that the installation starts from now on. Each start trusts the clock, as
- * after a boot, because a folder occupies the path of the recorded time.
+ * Gives this fake clock to every process that the installation starts from now on. A folder blocks the path at which a
+ * process records the time, so each start trusts the clock, as after a boot.
  */
 export function fakeClock({ env, directory }: Installation, options: FakeClockOptions = {}): FakeClock {
   const clock = createFakeClock(join(directory, "faketime"), options);

@@ -8,7 +8,9 @@ import { authorize, BEARER, exported, kill, openInstallation, stop, type Install
 import { addPeople, arrivals } from "./sandbox-people.ts";
 import { installedPostgres } from "./server-pair.ts";
 
-/** Daily limit of messages. There are twice as many recipients, so that half of them are left for the next day. */
+/**
+ * Daily limit of messages. There are twice as many recipients, so half of them get their message only on the next day.
+ */
 const LIMIT = 5;
 
 const EXIT_BUSY = 75;
@@ -46,8 +48,8 @@ const causesOf = async (world: Installation): Promise<unknown[]> =>
   (await exported(world)).filter(({ type }) => type === "LogRestored").map(({ data }) => data["cause"]);
 
 /**
- * Replaces the log by a copy from before today's messages, and expects that the service does not send a second quota on
- * the same day.
+ * The log was replaced by a copy from before today's messages. Expects that the service notices this and does not send
+ * a second quota on the same day.
  */
 async function expectNoSecondDay(world: Installation, cause: string, name: string): Promise<void> {
   expect(await run(world)).toEqual({ reason: "log_restored", sent: 0 });
@@ -88,8 +90,8 @@ test("a restore is refused while a service runs and accepted once it is killed",
     expect([refused.code, refused.err]).toEqual([EXIT_BUSY, expect.stringContaining(`the service at ${service.url}`)]);
   }
   await kill(service);
-  // The operator removes the vault of the killed service, whose log has no events. The restore must detect that this
-  // service is dead.
+  // The killed service's log has no events, and its vault would stop the restore, so the operator removes the vault.
+  // The restore must detect that the service is dead.
   const database = openDatabase({ url: world.env["DATABASE_URL"], connections: 1, name: "test" });
   await database.run((sql) => sql`DROP SCHEMA reachlog_vault CASCADE`);
   await database.close();

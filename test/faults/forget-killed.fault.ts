@@ -22,7 +22,7 @@ function copyOf(world: Installation, name: string) {
     cpSync(join(world.directory, file), join(directory, file));
   }
   const env = { DATABASE_URL: `sqlite:${join(directory, "reachlog.sqlite")}` };
-  // Commands run in this process, not in the killed one.
+  // Runs a command in the test's own process, not in the one that is killed.
   const run = (command: MakeCommand, ...args: string[]) => capture(command, args, { env });
   const written = (): number => statSync(join(directory, "reachlog.sqlite-wal"), { throwIfNoEntry: false })?.size ?? 0;
   return { env, run, written };
@@ -36,7 +36,7 @@ test("after kill -9 during forget, either nothing has happened or the erasure is
   for (let round = 0; round < ROUNDS; round++) {
     const copy = copyOf(world, `round-${round}`);
     const killed = world.start(["recipients", "forget", "ada_builds", "--yes"], copy.env);
-    // The event is the first write to the log.
+    // The command's first write to the log is the event that erases the recipient, so wait for it.
     while (copy.written() === 0 && killed.exitCode === null) await Bun.sleep(0);
     const until = performance.now() + round;
     while (performance.now() < until);
@@ -55,6 +55,6 @@ test("after kill -9 during forget, either nothing has happened or the erasure is
     expect(await copy.run(audit, "verify")).toMatchObject({ code: 0 });
     expect((await copy.run(replay)).code).toBe(0);
   }
-  // At least one kill must come after the event; otherwise the case was not tested.
+  // At least one kill must have come after the event was recorded; otherwise the case was not tested.
   expect(told).toBeGreaterThan(0);
 });

@@ -1,8 +1,8 @@
 import { plugin } from "bun";
 
 /**
- * Changes that this preload makes to the service: it signs heads very often, and the role of a dead signer expires
- * soon. Each head is appended to the file SIGNED_HEADS before it is stored.
+ * Changes that this preload makes to the service's sources. The service then signs a head every 20 ms, writes it to the
+ * file SIGNED_HEADS before it stores it, and the role of a dead signer expires soon.
  */
 const CHANGES = [
   [/src\/log\/signed-heads\.ts$/, "const WRITE_EVERY_MS = 10_000;", "const WRITE_EVERY_MS = 20;"],

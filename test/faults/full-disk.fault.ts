@@ -15,8 +15,8 @@ const DISK_MIB = 8;
 const RECOVERY_MS_MAX = 5_000;
 
 /**
- * Number of requests while the disk is full, and how much memory in MiB they may take: the service keeps nothing of a
- * refused request.
+ * Number of requests while the disk is full. The next constant is the memory in MiB that they may take: little, because
+ * the service keeps nothing of a refused request.
  */
 const REFUSED = 3_000;
 const GROWTH_MIB_MAX = 64;
@@ -63,7 +63,7 @@ test.skipIf(!isRoot)("a service on a full disk answers 503 and recovers once the
   const recoveryMs = performance.now() - freedAt;
   expect((await service.get("/api/health")).status).toBe(200);
   expect(await stop(service)).toBe(0);
-  // One line at the start of the outage, and one at its end.
+  // The service logs one line at the start of the outage, and one at its end.
   const lines = ["requests are refused: they cannot be recorded", "requests are recorded again"];
   expect(lines.map((line) => service.log().split(line).length - 1)).toEqual([1, 1]);
   const { lost, doubled } = await lossesOf(world, load.acknowledged);
@@ -90,7 +90,7 @@ test.skipIf(!isRoot)("a disk that fills during a run causes no unrecorded and no
     () => Promise.resolve(world.sandbox.x.accepted.size),
     (size) => size >= 10,
   );
-  // The first click of the day creates its keys; a later 503 is caused by the log.
+  // The first click of the day creates its keys, so a later 503 can only be caused by the log.
   expect((await service.post("/api/tracking/event", click(0), BEARER)).status).toBe(202);
   await disk.fill();
   await until(
@@ -103,7 +103,7 @@ test.skipIf(!isRoot)("a disk that fills during a run causes no unrecorded and no
   );
   const reachedWhenFull = arrivals(world).people;
   await disk.free();
-  // The run closes itself once there is space; the next run contacts all others.
+  // Once there is space, the service closes the interrupted run. The next run contacts all other recipients.
   await settled(service);
   expect((await service.post("/social/run", undefined, { prefer: "wait=300" })).status).toBe(200);
   await settled(service);
@@ -125,8 +125,8 @@ test.skipIf(!isRoot)("a disk that fills during a run causes no unrecorded and no
   expect(reachedWhenFull).toBeLessThan(people);
   const stats = (await (await service.get("/social/stats")).json()) as { sent: number; failed: number };
   expect(arrivals(world)).toEqual({ people: stats.sent, mostToOne: 1 });
-  // The service looks for the message of the last intent on the disk, does not find it, and sends none to that
-  // recipient again.
+  // The disk may have become full between an intent and its request. The service then finds no message at X, records it
+  // as failed and does not write to that recipient again.
   expect(stats.failed).toBeWithin(0, 2);
   expect(stats.sent + stats.failed).toBe(people);
   expect(await world.execute("audit", "verify")).toMatchObject({ code: 0 });

@@ -10,7 +10,8 @@ console.log(`fuzz: FUZZ_SEED=${seed} makes the same requests again`);
 const DEPLOYMENTS = [
   { deployment: WHOLE, requests: isWhole ? 20_000 : 5_000 },
   { deployment: BARE, requests: isWhole ? 4_000 : 1_000 },
-  // This deployment gets fewer requests, because in each batch a caller waits for a network.
+  // This deployment gets fewer requests, because in each batch of requests one waits for a network that does not
+  // answer.
   { deployment: TROUBLED, requests: isWhole ? 500 : 200 },
 ];
 

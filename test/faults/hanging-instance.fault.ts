@@ -72,8 +72,8 @@ test("another instance replaces a hanging dispatcher, and its dispatch is in dou
   expect((await second.post("/api/notify", { message: "the second" })).status).toBe(200);
 
   first.process.kill("SIGCONT");
-  // Now the first instance's pending request ends. Its outcome must not be recorded: the lease refuses it, or the
-  // instance has read the log before.
+  // The first instance's pending request ends only now. Its outcome must not be recorded: the instance has read that it
+  // lost its role, or the log refuses the outcome by the lease.
   await until(
     async () => first.log(),
     (log) => /another instance took over a role.*dispatcher-chat/.test(log),
@@ -107,7 +107,7 @@ test("a run of a hanging instance is abandoned by another, and no recipient gets
     (count) => count === 1,
   );
   first.process.kill("SIGSTOP");
-  // The request is refused until the lease has expired and the abandoned run is closed.
+  // The second instance refuses the request with 409 until the lease has expired and the abandoned run is closed.
   const started = await until(
     () => second.post("/social/run", undefined, { prefer: "wait=300" }),
     ({ status }) => status !== 409,

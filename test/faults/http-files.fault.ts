@@ -27,7 +27,8 @@ test.skipIf(!has("prlimit"))(
     const limit = readdirSync(`/proc/${pid}/fd`).length + DESCRIPTORS_LEFT;
     await run("prlimit", `--pid=${pid}`, `--nofile=${limit}:${limit}`);
     const idlers = await Promise.all(Array.from({ length: IDLERS }, () => open()));
-    // Each connection sends some bytes, because the kernel does not pass on one that sends nothing.
+    // Each connection sends some bytes, because the kernel hands a connection to the service only once it has sent
+    // something.
     for (const idler of idlers) await idler.write("GET ");
     const startedAt = performance.now();
     let refused = 0;
@@ -39,8 +40,8 @@ test.skipIf(!has("prlimit"))(
       if (answer === undefined) refused += 1;
       return answer?.status ?? 0;
     };
-    // A new request may be accepted before the last idle connections, which then use up the file descriptors again. So
-    // five successes are required.
+    // The service may accept a new request before the last idle connections, which then use up the file descriptors
+    // again. So one success is not enough: five are required.
     for (let served = 0; served < 5; served++) await until(post, (status) => status === 202, RECOVERY_MS_MAX);
     const recoveredMs = performance.now() - startedAt;
     for (const idler of idlers) idler[Symbol.dispose]();

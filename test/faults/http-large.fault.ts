@@ -12,8 +12,8 @@ const MIB = 1024 * 1024;
 const BODY_MIB = 100;
 
 /**
- * Maximum growth of the service's memory during large uploads, in MiB. It stops reading a body at 64 KiB; the sockets
- * hold the rest.
+ * Maximum growth of the service's memory during large uploads, in MiB. The service stops reading a body at 64 KiB, and
+ * the rest stays in the sockets.
  */
 const GROWTH_MIB_MAX = 20;
 

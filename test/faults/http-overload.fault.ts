@@ -10,7 +10,7 @@ import { TOKEN, until } from "../harness/process.ts";
 const target = await openTarget();
 afterAll(() => target[Symbol.asyncDispose]());
 
-/** More callers than the service answers at the same time. */
+/** Number of callers: more than the service answers at the same time. */
 const CALLERS = IN_FLIGHT_MAX + 500;
 
 /**

@@ -9,8 +9,8 @@ const target = await openTarget();
 afterAll(() => target[Symbol.asyncDispose]());
 
 /**
- * Time limits of the service in ms: until the headers are complete, and until the request is complete or an idle
- * connection is closed.
+ * Time limit of the service in ms until a request's headers are complete. The next constant limits the time until the
+ * request is complete, or until an idle connection is closed.
  */
 const HEADERS_MS_MAX = 15_000;
 const BODY_MS_MAX = 35_000;
@@ -29,7 +29,7 @@ const HALVES = IN_FLIGHT_MAX + 100;
 interface SlowClient {
   readonly what: string;
   readonly first: string;
-  /** Text that the client sends repeatedly after `first`. */
+  /** Text that the client sends repeatedly after `first`; undefined if it sends nothing more. */
   readonly drip?: string;
   readonly closedMs: number;
 }
@@ -93,17 +93,17 @@ const slow: Attack = {
     let slowestMs = 0;
     while (!over.signal.aborted) {
       const startedAt = performance.now();
-      // Requests a page other than the health check, which is answered even under overload.
+      // Requests this document and not the health check, because even an overloaded service answers the health check.
       const answer = await service.get("/openapi.json");
       served.push(answer.status);
       await answer.arrayBuffer();
       slowestMs = Math.max(slowestMs, performance.now() - startedAt);
     }
     const seconds = await ends;
-    // Waits until the service has closed all of these too.
+    // Waits until the service has closed the idle connections too.
     await Promise.all(idlers.map((idler) => idler.closed()));
     wrong.push(...served.filter((status) => status !== 200).map(String));
-    // The service works as before.
+    // Checks that the service answers a new connection as before.
     using after = await open();
     await after.write(requestBytes(url, { path: "/api/health" }));
     if ((await after.answered(1))[0]?.status !== 200) wrong.push("not served afterwards");

@@ -9,7 +9,10 @@ const STOPS = 3;
 const SHUTDOWN_SECONDS = 10;
 const STUCK_EACH = 10;
 
-/** Returns the first bytes of clients that then neither continue nor close the connection. */
+/**
+ * Returns the first bytes that stuck clients send. After them, each client sends nothing more and leaves its connection
+ * open.
+ */
 const STUCK = (host: string): readonly string[] => [
   "",
   "GET /api/health HTTP/1.1\r\n",

@@ -181,8 +181,8 @@ test.each([
       .join();
   let [killed, left] = [0, 0];
   /**
-   * Maximum time in ms from the start of a backup to its kill. It is shortened if a kill came after the backup was
-   * done, so that kills are spread over the backup.
+   * Latest time in ms at which a backup is killed, counted from its start. It becomes shorter when a backup ended
+   * before its kill, so that kills are spread over the whole backup.
    */
   let reachMs = 60;
   for (let kill = 0; kill < KILLS; kill += 1) {
@@ -246,7 +246,7 @@ test.skipIf(!isRoot || !has("xfs_io"))(
       child.kill("SIGKILL");
       const printed = await new Response(child.stdout).text();
       await child.exited;
-      // A backup may be complete although it was killed before it printed anything.
+      // A backup that was killed before it printed anything may be complete nevertheless.
       const hashes = withLog(env, (log) =>
         Array.fromAsync(log.readStored({ from: made.position }), ({ hash }) => hash),
       );
@@ -258,14 +258,17 @@ test.skipIf(!isRoot || !has("xfs_io"))(
     const place = inFile(folder);
     expect(await run(place, restoreCommand, all)).toMatchObject({ code: 0 });
     console.log(`power cuts of backups ${2 * CUTS}: ${during} during one; unsynced files ${2 * CUTS}: lost ${gone}`);
-    // Each power cut affects one unsynced file. On a slow machine, the kernel may write such a file to the disk before
-    // the power cut, so that not every one is lost.
+    // Each power cut affects one unsynced file. On a slow machine the kernel may have written that file to the disk
+    // before the cut, so a few files may survive.
     expect(gone).toBeGreaterThan(1.9 * CUTS);
     expect(during).toBeGreaterThan(CUTS / 4);
   },
 );
 
-/** Maximum size of a segment in bytes: its limit in canonical bytes, and one more event. */
+/**
+ * Maximum size of a segment in bytes: a segment reaches its limit of canonical bytes with its last event, so one event
+ * is added.
+ */
 const SEGMENT_BYTES = 64 * 1024 * 1024 + 16_384;
 const LONG_CLICKS = 34_000;
 

@@ -21,10 +21,13 @@ const HOUR_MS = 60 * MINUTE_MS;
 const LIMIT = 5;
 const PEOPLE = 40;
 
-/** A time zone in which midnight is less than two hours away, but not so close that it falls within the test. */
+/**
+ * Returns a time zone in which midnight is less than two hours away, but still at least ten minutes, so that it does
+ * not fall within the test.
+ */
 function zoneBeforeMidnight(now: Date): string {
   const wanted = now.getUTCMinutes() < 50 ? 23 : 22;
-  // Etc/GMT+5 is five hours behind UTC. No zone is more than 14 hours ahead.
+  // Etc/GMT+5 is five hours behind UTC. These zones go from GMT+12 (behind UTC) to GMT-14 (ahead of it).
   const behind = (now.getUTCHours() - wanted + 24) % 24;
   return behind <= 12 ? `Etc/GMT+${behind}` : `Etc/GMT-${24 - behind}`;
 }
@@ -36,7 +39,7 @@ interface TwoClocks extends AsyncDisposable {
   readonly clock: FakeClock;
 }
 
-/** Two instances of one log on a server; the second has its own clock. */
+/** Opens two instances of one log on a server. The second one's clock is wrong by `aheadMs`. */
 async function openTwoClocks(aheadMs: number, settings: Record<string, string> = {}): Promise<TwoClocks> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startPostgres());

@@ -13,11 +13,17 @@ const CUTS = isWhole ? 500 : 60;
 const CLICKS = { callers: 6, pauseMs: 5 };
 const ROWS = [rowOf("meta")];
 
-/** Maximum number of PostgreSQL messages before a cut, which hits any connection, in either direction. */
+/**
+ * Maximum number of PostgreSQL messages until a connection is cut. They are counted over all connections and both
+ * directions, so the cut may hit any of them.
+ */
 const MESSAGES = 60;
 const VERDICTS = ["cut", "cut-behind"] as const;
 
-/** Index of the instance whose connections to the database server pass a proxy; the other instance has none. */
+/**
+ * Index of the instance whose connections to the database server pass through a proxy that cuts them; the other
+ * instance connects directly.
+ */
 const CUT_OFF = 0;
 
 /** Seed of the random choices. The same seed repeats the choices, but not the moments at which the processes act. */
@@ -111,8 +117,8 @@ test("an instance cut off from PostgreSQL refuses clicks, serves stale reads, an
 });
 
 /**
- * Posts a click that no instance can record. Returns the seconds until the refusal. A click already on its way may be
- * recorded: it is in doubt, and a repeat needs an idempotency key.
+ * Posts a click that no instance can record, and returns the seconds until the refusal. If the click was already on its
+ * way to the log, it may be recorded, so the answer asks for no repeat (`log-in-doubt`).
  */
 async function refusedAfter({ post }: Running): Promise<number> {
   const startedAt = performance.now();

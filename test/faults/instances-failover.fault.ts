@@ -12,7 +12,7 @@ const ROWS = [rowOf("meta")];
 /** Number of clicks acknowledged before the primary server dies, and again after. */
 const EACH = 200;
 
-/** Number of acknowledged clicks that the standby server never receives. */
+/** Number of acknowledged clicks that the standby server never receives, because it was cut off before. */
 const UNHEARD = 50;
 
 const EXIT_FAULT = 70;

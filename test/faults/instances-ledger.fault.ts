@@ -21,7 +21,10 @@ import { isWhole } from "../harness/case-count.ts";
 import { libfaketime } from "./required-tools.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
-/** How many minutes there are faults of instances, clocks, network and server. Each kind occurs at least once. */
+/**
+ * Number of minutes for which there are faults of instances, clocks, network and server. Each kind occurs at least
+ * once.
+ */
 const MINUTES = Number(process.env["FAULT_MINUTES"] ?? (isWhole ? 12 : 0.5));
 
 const INSTANCES = 3;
@@ -29,14 +32,17 @@ const INSTANCES = 3;
 const CLICKS = { callers: 4, pauseMs: 100 };
 
 /**
- * Daily limit of messages, and the seconds between them: so short that the limit is reached before the end, although
- * runs stop while clocks are wrong.
+ * Daily limit of messages, and the seconds between two of them. They are so small that the limit is reached before the
+ * test ends, although no run is made while clocks are wrong.
  */
 const LIMIT = 30;
 const SPACING_S = Math.ceil((0.25 * MINUTES * 60) / LIMIT);
 const PEOPLE = 100;
 
-/** Maximum time in ms without a fault, and maximum time for which a server is unreachable. Both are random. */
+/**
+ * Maximum time in ms between two faults. The next constant is the maximum time for which a server is unreachable; both
+ * times are random.
+ */
 const WELL_MS_MAX = 2_000;
 const AWAY_MS_MAX = 3_000;
 
@@ -59,15 +65,17 @@ const FAULTS = [
 type FaultKind = (typeof FAULTS)[number];
 
 const HOUR_MS = 3_600_000;
-/** Offsets of an instance's clock from the real time. */
+/** Possible offsets of an instance's clock from the real time, in ms. */
 const CLOCKS_MS = [-HOUR_MS, 0, HOUR_MS];
 const DAY_AHEAD_MS = 26 * HOUR_MS;
 const DAY_AHEAD = INSTANCES - 1;
 
-/** Number of connections that a crowded server accepts, fewer than three instances want (about thirty). */
+/**
+ * Number of connections that the server accepts when it is crowded: fewer than the three instances want (about thirty).
+ */
 const CONNECTIONS_MAX = "12";
 
-/** Number of messages between instances and server of which one is cut or delayed. */
+/** A fault cuts or delays one of this many messages between the instances and the server. */
 const MESSAGES = 40;
 
 /** Maximum time in seconds until an instance works again after a fault has ended. */
@@ -82,7 +90,7 @@ const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000
 
 /** Durations in seconds. */
 interface Figures {
-  /** Time until all instances were ready, by the fault that had ended. */
+  /** Seconds until all instances were ready, for each kind of fault that had ended. */
   readonly recovery: Map<FaultKind, number[]>;
   readonly dispatchersAfterKill: number[];
   readonly dispatchersAfterSigterm: number[];
@@ -140,8 +148,8 @@ test.skipIf(libfaketime === undefined)(TITLE, async () => {
   const ids = log.map(({ id }) => id);
   const skipped = followers.filter(({ seen, position }) => !Bun.deepEquals(seen, ids.slice(0, position)));
   const deliveries = ROWS.map((row, index) => {
-    // Only clicks are counted, because each has a name. The chat also gets announcements without one, of runs that
-    // ended because of a wrong clock.
+    // Only clicks are counted, because each has a name. The chat also gets messages without a name: announcements of
+    // runs that ended because of a wrong clock.
     const all = recordsOf(log, row, { arrived: arrived[index]!, kills: [] }).filter(({ isClick }) => isClick);
     return { network: row.network, ...count(all), broken: all.flatMap((record) => faultsOfDispatch(record, row)) };
   });
@@ -161,7 +169,8 @@ test.skipIf(libfaketime === undefined)(TITLE, async () => {
   expect(slow).toEqual([]);
   expect({ ...losses, gaps, skipped: skipped.length }).toEqual({ ...UNHARMED, gaps: 0, skipped: 0 });
   expect(deliveries.flatMap(({ broken }) => broken)).toEqual([]);
-  // A request without an answer may have been recorded.
+  // A click may be recorded although its request got no answer, so the log may contain more clicks than were
+  // acknowledged.
   const recorded = log.filter(({ type }) => type === "LinkClicked").length;
   expect(deliveries.map(({ requested }) => requested)).toEqual(ROWS.map(() => recorded));
   expect(recorded - load.acknowledged.size).toBeLessThanOrEqual(load.unanswered);
@@ -172,7 +181,7 @@ test.skipIf(libfaketime === undefined)(TITLE, async () => {
     sent: people,
   });
   const perDay = await expectDaysKept(world, LIMIT);
-  // If the quota was not used up, a second one on the same day would not be noticed.
+  // Checks that one day's quota was used up. Otherwise the test would not notice a second quota on the same day.
   if (MINUTES >= 5) expect(Math.max(...Object.values(perDay))).toBe(LIMIT);
   await expectWhole(world);
 });
@@ -222,7 +231,7 @@ async function inject(stage: Stage): Promise<Record<FaultKind, number>> {
   const endAt = performance.now() + MINUTES * 60_000;
   for (let round = 0; round < FAULTS.length || performance.now() < endAt; round++) {
     await untilReady(instances);
-    // Each instance must work again after the previous fault.
+    // Waits until 20 more clicks are acknowledged, which shows that the instances work again after the previous fault.
     await load.more(20);
     await Bun.sleep(pick(WELL_MS_MAX));
     const kind = FAULTS[round % FAULTS.length]!;
@@ -267,7 +276,7 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     const clock = clocks[pick(INSTANCES)]!;
     clock.set(Date.now() + CLOCKS_MS[pick(CLOCKS_MS.length)]!);
   },
-  /** Sets the last instance's clock 26 hours ahead, until its clock moves again. */
+  /** Sets the last instance's clock 26 hours ahead. It stays so until the fault `clock` moves it. */
   async day({ clocks }) {
     clocks[DAY_AHEAD]!.set(Date.now() + DAY_AHEAD_MS);
   },
@@ -281,10 +290,10 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
    * their roles.
    */
   async takeover({ instances, clocks, triggers, figures }) {
-    // The remaining instance must be able to make runs, so its clock is set right.
+    // All clocks are set right, so that the instance that remains after the kills can make runs.
     for (const clock of clocks) clock.set(Date.now());
     const { people } = arrivals(instances.world);
-    // A message is at X and perhaps not in the log, unless the day's quota is used up.
+    // Waits for a new message at X, which is perhaps not yet in the log, unless the day's quota is used up.
     await until(
       () => Promise.resolve(arrivals(instances.world)),
       (now) => now.people > people || now.people >= LIMIT,
@@ -326,7 +335,10 @@ async function disturb(
   for (const proxy of disturbed) proxy.decide(() => "pass");
 }
 
-/** Waits until a living instance has the dispatchers of one that has ended. Returns the seconds that each took. */
+/**
+ * Waits until a living instance has the dispatchers of an instance that has ended. Returns the seconds that each
+ * dispatcher took.
+ */
 async function handedOver(instances: Instances, former: string, holders: Readonly<Record<string, string>>) {
   const roles = CHANNEL_ROLES.filter((role) => holders[role] === former);
   const [witness] = instances.living();

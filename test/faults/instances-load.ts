@@ -17,13 +17,13 @@ export interface NamedClicks extends Disposable {
   readonly unanswered: number;
   /** Resolves when `count` more clicks are acknowledged. */
   more(count: number): Promise<void>;
-  /** Stops after each click in flight is answered and each click with a key is acknowledged. */
+  /** Stops the load. Resolves when each click in flight has an answer, and each click with a key is acknowledged. */
   stop(): Promise<void>;
 }
 
 export interface NamedClicksOptions {
   readonly callers: number;
-  /** Pause of each caller between its requests. */
+  /** Pause of each caller between its requests, in ms. */
   readonly pauseMs: number;
   /** Places of the instances that are called. */
   readonly places?: readonly number[];
@@ -119,7 +119,7 @@ export function startNamedClicks(
 
 /** Names of the clicks for which the log contradicts the service's answer. */
 export interface ClickLosses {
-  /** Clicks that were acknowledged, but are missing in the log or different there. */
+  /** Clicks that were acknowledged although they are missing in the log, or different there. */
   readonly lost: readonly string[];
   /** Clicks that were refused, but are in the log. */
   readonly zombies: readonly string[];

@@ -22,8 +22,8 @@ const ROWS = [rowOf("meta"), rowOf("slack"), rowOf("line")];
 const UNANSWERED = { kind: "timeout_after_delivery", count: 1 } as const;
 
 /**
- * Time by which X's clock advances: longer than the two hours that X's access tokens live. The service's own clock does
- * not move, so it believes its tokens valid.
+ * Time in ms by which X's clock advances: longer than the two hours that X's access tokens live. The service's clock
+ * does not move, so the service believes that its tokens are valid.
  */
 const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 
@@ -32,7 +32,7 @@ async function openTwo(): Promise<Instances> {
   return openInstances({ count: 2, rows: ROWS, settings });
 }
 
-/** Position up to which the service has read the log. */
+/** Returns the position up to which the service has read the log. */
 async function positionOf(service: Running): Promise<number> {
   const stats = (await (await service.get("/social/stats")).json()) as {
     readonly as_of: { readonly position: number };
@@ -81,7 +81,7 @@ describe.concurrent("an instance frozen for a minute while another takes over it
     await load.more(10);
     await load.stop();
     await untilReady(instances);
-    // The first instance has read the log up to its end, and has taken back no role.
+    // Waits until the first instance, which stood still, has read the whole log. It must not have taken back any role.
     const [own, other] = await until(
       () => Promise.all([first, second].map(({ service }) => healthOf(service))),
       ([one, two]) =>
@@ -123,7 +123,7 @@ describe.concurrent("an instance frozen for a minute while another takes over it
       (position) => position >= told,
     );
     world.sandbox.clock.advance(PAST_LIFE_MS);
-    // The request must not reach X, which would end the grant if a refresh token was used twice.
+    // This request for a token must not reach X: X would revoke the grant if a refresh token was used twice.
     world.sandbox.faults.add({ network: "x", kind: "timeout_before", path: "/oauth2/token", count: 1 });
     const cutOff = first.service.get("/social/me").catch(() => undefined);
     await until(
@@ -154,7 +154,10 @@ describe.concurrent("an instance frozen for a minute while another takes over it
   });
 });
 
-/** Expects that no outcome is recorded under a dispatcher's lease after the next lease begins. */
+/**
+ * Expects that a dispatcher records no outcome after another one has claimed the role with a newer lease, and that
+ * nothing of a run is recorded after the run is closed.
+ */
 function expectNothingAfterClaims(log: Awaited<ReturnType<typeof exported>>): void {
   const tokens = log.filter(({ type }) => type === "DispatchClaimed").map(({ data }) => Number(data["token"]));
   expect(new Set(tokens).size).toBe(2);

@@ -10,7 +10,7 @@ export interface Instance {
   readonly id: string;
 }
 
-/** Services that share a log; each may end and restart at its place. Disposing it ends all. */
+/** Services that share a log, each at a numbered place where it may end and restart. Disposing it ends all. */
 export interface Instances extends AsyncDisposable {
   readonly world: Installation;
   readonly places: readonly number[];
@@ -35,7 +35,10 @@ interface InstancesOptions {
   readonly flags?: readonly string[];
 }
 
-/** Opens instances; the first holds all roles, and the sandbox has no limits. */
+/**
+ * Opens instances of one log, of which the first holds all roles. The sandbox's X has no rate limits that the tests
+ * could reach.
+ */
 export async function openInstances(options: InstancesOptions): Promise<Instances> {
   const { count, settings, rows, own = () => ({}), flags = [] } = options;
   await using stack = new AsyncDisposableStack();
@@ -86,7 +89,7 @@ async function idOf(service: Running): Promise<string> {
 
 interface Health {
   readonly log: { readonly position: number };
-  /** All instances, beginning with the one that answers. */
+  /** All instances of the log. The first entry is the instance that gives this answer. */
   readonly instances: readonly { readonly id: string }[];
   readonly roles: Readonly<Record<string, string>>;
   readonly channels: Readonly<Record<string, { readonly pending: number }>>;
@@ -122,8 +125,8 @@ async function isReady({ get, process, log }: Running): Promise<boolean> {
 const HANDED_OVER_MS_MAX = 120_000;
 
 /**
- * Waits until other instances hold all these roles of an instance that has ended or stands still. `asked` answers who
- * holds them. Returns the seconds that each role took.
+ * Waits until other instances hold all these roles of `former`, an instance that has ended or stands still. `asked` is
+ * asked who holds them. Returns the seconds that each role took.
  */
 export async function untilHandedOver(
   asked: Running,

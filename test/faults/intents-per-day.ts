@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { exported, until, type ListeningService, type Installation } from "../harness/process.ts";
 import { arrivals } from "./sandbox-people.ts";
 
-/** Number of intents on each day, by the day that the log assigns them to. */
+/** Number of intents for each day of the quota, as the log names it in the intent. */
 export type PerDay = Readonly<Record<string, number>>;
 
 export async function idle(service: ListeningService): Promise<void> {
@@ -13,8 +13,8 @@ export async function idle(service: ListeningService): Promise<void> {
 }
 
 /**
- * Expects at most `limit` intents a day, days and times that never decrease, one run at a time and no recipient
- * contacted twice. Returns the intents of each day.
+ * Expects at most `limit` intents a day, days and times that never go back, only one run at a time, and no recipient
+ * contacted twice. Returns the number of intents of each day.
  */
 export async function expectDaysKept(world: Installation, limit: number): Promise<PerDay> {
   const perDay: Record<string, number> = {};

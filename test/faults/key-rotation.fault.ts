@@ -12,12 +12,12 @@ import { openInstallation, type Installation } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 import { has } from "./required-tools.ts";
 
-/** The system calls through which a rotation writes everything that it leaves on disk. */
+/** System calls that a rotation makes for everything that it writes to the disk. */
 const CALLS = "fsync,fdatasync,rename,unlink,link,pwrite64";
 
 const KEYS = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex"));
 
-/** Values that are stored encrypted with the master key, decrypted. */
+/** Decrypted values, each of which is stored encrypted with the master key. */
 interface Readable {
   readonly name: string | undefined;
   readonly token: string | undefined;
@@ -82,7 +82,10 @@ async function prepare(world: Installation): Promise<Readable> {
   return await readable(world, {});
 }
 
-/** Reads everything as the next command would; that also completes an interrupted rotation. */
+/**
+ * Opens the log as the next command would, and returns the decrypted values. Opening it completes an interrupted
+ * rotation.
+ */
 async function readable(world: Installation, more: Record<string, string>): Promise<Readable> {
   const config = configOf(world, more);
   await using store = await openLog(config);
@@ -96,7 +99,7 @@ async function readable(world: Installation, more: Record<string, string>): Prom
   };
 }
 
-/** True if the vault, opened with the key as configured, contains an unfinished rotation. */
+/** True if the vault contains an unfinished rotation. The vault is opened with the configured key. */
 async function isUnfinished(world: Installation, more: Record<string, string>): Promise<boolean> {
   const config = configOf(world, more);
   const { key, vault: place } = locateLog(config).secrets;

@@ -7,15 +7,17 @@ import { arrivals } from "./sandbox-people.ts";
 import { isWhole } from "../harness/case-count.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
-/** Number of rounds. Each has two kills; the first is between X's acceptance of a message and our record of it. */
+/**
+ * Number of rounds. Each has two kills: the first comes after X has accepted a message and before the log records that.
+ */
 const ROUNDS = isWhole ? 25 : 10;
 const KILLS = 2 * ROUNDS;
 const LIMIT = 100;
 const PEOPLE = 130;
 
 /**
- * Time in ms until X's conversation shows a sent message. The service looks again after a second; a single look at once
- * would miss it.
+ * Time in ms until X's conversation shows a sent message. If the service looked only once, at its start, it would miss
+ * the message; it looks again after a second.
  */
 const LATE_COMMIT_MS = 300;
 
@@ -23,17 +25,15 @@ const LATE_COMMIT_MS = 300;
 const RUN_MS_MAX = 60;
 
 /**
- * Maximum time in ms from the start of the service to a kill: it opens the log, or settles what the previous kill left.
+ * Latest time in ms at which a starting service is killed. Until then it opens the log and settles what the previous
+ * kill left.
  */
 const START_MS_MAX = 1_500;
 
-/**
- * Number of next recipients of the run, of which one is chosen at random. The service is killed at the message to that
- * one.
- */
+/** The service is killed at the message to one of this many next recipients, chosen at random. */
 const AHEAD_MAX = 3;
 
-/** Moments of the second kill of a round: while a message has not reached X, in a run, or in a start. */
+/** Moments of a round's second kill: while a message is on its way to X (`unsent`), in a run, or in a start. */
 const SECOND_KILLS = ["unsent", "run", "run", "start"] as const;
 
 /** Seed of the random choices. The same seed makes the same choices; the processes still behave differently. */
@@ -75,7 +75,8 @@ test(`at most ${LIMIT} of ${PEOPLE} recipients get a message, each once, after $
   const { people, mostToOne } = arrivals(world);
   const stats = (await (await service.get("/social/stats")).json()) as { sent: number };
   expect(await stop(service)).toBe(0);
-  // There may be more intents than messages, because X refused some. The quota is checked below.
+  // The number of intents is limited only by the number of recipients here, because X refused some messages, which give
+  // their place in the quota back. The quota is checked below.
   await expectDaysKept(world, PEOPLE);
   const attempts = await attemptsOf(world);
   console.log(
@@ -85,7 +86,7 @@ test(`at most ${LIMIT} of ${PEOPLE} recipients get a message, each once, after $
   );
   const places = Object.values(attempts.places);
   expect(Math.max(...places)).toBeLessThanOrEqual(LIMIT);
-  // Midnight may pass during the test.
+  // Midnight may pass during the test, so there may be more than one day.
   expect(people).toBeLessThanOrEqual(LIMIT * places.length);
   expect(mostToOne).toBe(1);
   expect(stats.sent).toBe(people);
@@ -93,7 +94,7 @@ test(`at most ${LIMIT} of ${PEOPLE} recipients get a message, each once, after $
   const { accepted } = world.sandbox.x;
   expect([...unwanted, ...attempts.notDelivered].filter((id) => accepted.has(id))).toEqual([]);
   expect(new Set(attempts.intended).size).toBe(attempts.intended.length);
-  // In rare cases the day's quota is used up shortly before the end, so some kills may be missing.
+  // In rare cases the day's quota is used up before the last rounds, so some kills may not happen.
   expect(kills.accepted).toBeGreaterThan(0.8 * ROUNDS);
   expect(attempts.foundSent).toBeGreaterThanOrEqual(kills.accepted);
   expect(attempts.abandonedRuns).toBeGreaterThanOrEqual(kills.accepted + kills.unsent);
@@ -101,8 +102,8 @@ test(`at most ${LIMIT} of ${PEOPLE} recipients get a message, each once, after $
 });
 
 /**
- * Adds recipients: in each 25, one is closed, one is shown closed only when a message is sent, one is suppressed, and
- * one has given no consent.
+ * Adds recipients. In each group of 25, one is closed to messages, one turns out to be closed only when a message is
+ * sent, one is suppressed, and one has given no consent.
  */
 async function addMixedPeople({
   sandbox,
@@ -166,8 +167,8 @@ async function killAtRequest(
 }
 
 /**
- * Kills the service `ms` after its run has started. The run gets no further than this recipient; otherwise a quick one
- * would use up the day's quota.
+ * Kills the service `ms` after its run has started. A fault keeps the run from getting past this recipient; otherwise a
+ * quick run would use up the day's quota.
  */
 async function killInRun(
   { sandbox }: Installation,

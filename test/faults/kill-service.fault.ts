@@ -37,8 +37,8 @@ test("after kill -9 during runs no recipient gets two messages, and every arrive
   let service = await world.serve();
   await authorize(service, world.sandbox);
 
-  // Two kills while clicks are in flight, then one exactly between the acceptance of a click by the network and our
-  // record of it.
+  // Kills the service twice in the middle of a run. Later it is killed once more, exactly after the network has
+  // accepted a message and before the log records it.
   for (const stopAt of [10, 25]) {
     expect((await service.post("/social/run")).status).toBe(202);
     await until(
@@ -68,7 +68,8 @@ test("after kill -9 during runs no recipient gets two messages, and every arrive
   expect(stats.sent).toBe(accepted.size);
   const events = await exported(world);
   expect(events.filter(({ type }) => type === "RunAbandoned")).toHaveLength(3);
-  // Each recipient got the message or has a recorded failure (an intent whose request was never sent).
+  // Each of the 60 recipients got the message, or the log has a failure: the intent was recorded, but its request was
+  // never sent.
   const failed = events.filter(({ type }) => type === "DirectMessageFailed").length;
   expect(accepted.size + failed).toBe(60);
 });

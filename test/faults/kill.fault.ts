@@ -8,18 +8,18 @@ const KILLS = isWhole ? 100 : 30;
 const CONNECTIONS = 8;
 
 /**
- * Maximum time in ms from the service's start to listen until it is killed. Most kills come during the first batches,
- * some under full load.
+ * Latest time in ms at which the service is killed, counted from the moment when it listens. Most kills come during the
+ * first batches, some under full load.
  */
 const LIFE_MS_MAX = 800;
 
-/** Number of kills of which one comes during a start. The next start must cope with what the killed start left. */
+/** One of this many kills comes during a start. The next start must cope with what the killed start left. */
 const KILL_DURING_START_EVERY = 10;
 const START_MS_MAX = 400;
 
 test(`no acknowledged click is lost or duplicated after ${KILLS} times kill -9 under load`, async () => {
   await using world = await openInstallation();
-  // Only one channel, so that outcomes and retries are written between the clicks.
+  // Only the ads channel stays configured, so that outcomes and retries are written between the clicks.
   Object.assign(world.env, { CHAT_WEBHOOK_URL: "", TELEGRAM_BOT_TOKEN: "", TELEGRAM_CHAT_ID: "" });
   let serving = world.serve();
   using load = startLoad({ connections: CONNECTIONS, service: () => serving });

@@ -9,8 +9,8 @@ import { fakeClock } from "./fake-clock.ts";
 const SPEED = 10;
 
 /**
- * Settings with which the service sends each click in its own message, so that the test finds all of them at the
- * network. They matter only if a chat is configured.
+ * Settings with which a service sends each click in a message of its own, so that the test finds every click at the
+ * network. They have an effect only if a chat is configured.
  */
 export const NO_DIGESTS = { CHAT_DIGEST_AFTER_SECONDS: "3600" };
 
@@ -26,7 +26,7 @@ export interface Kill {
 export interface Lives extends AsyncDisposable {
   readonly world: Installation;
   readonly kills: readonly Kill[];
-  /** Starts the service; `settings` stay in force for later starts. */
+  /** Starts the service with `settings` added, which also apply to all later starts. */
   start(settings?: Record<string, string>): Promise<void>;
   kill(): Promise<void>;
   /**
@@ -71,7 +71,8 @@ export async function openLives(row: NetworkRow, settings: Record<string, string
     kills,
     async start(more = {}) {
       Object.assign(env, more);
-      // A process's fake clock begins when the process starts, so it is set to the sandbox's time just before.
+      // The fake clock of a process begins to run when the process starts, so it is set to the sandbox's time just
+      // before.
       clock.set(sandbox.clock.now());
       living.resolve(await world.serve());
     },

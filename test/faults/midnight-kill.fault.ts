@@ -8,7 +8,10 @@ import { libfaketime } from "./required-tools.ts";
 const LIMIT = 5;
 const NIGHTS = 6;
 
-/** Time in ms until X shows a message. A restart that looks for it earlier would not find it. */
+/**
+ * Time in ms until X shows a message that it accepted. A restarted service that looks earlier does not find the
+ * message.
+ */
 const LATE_COMMIT_MS = 200;
 
 const UNANSWERED = { network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 } as const;
@@ -20,7 +23,8 @@ test.skipIf(libfaketime === undefined)(
       x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: LATE_COMMIT_MS },
     });
     const clock = fakeClock(world);
-    // X's clock moves along, because messages are recognised by the time at which they were sent.
+    // X's clock moves together with the service's, because the service recognises its messages at X by the time at
+    // which they were sent.
     const passTo = (ms: number): void => {
       world.sandbox.clock.advance(ms - clock.now());
       clock.set(ms);
@@ -38,7 +42,7 @@ test.skipIf(libfaketime === undefined)(
       service = await world.serve();
       passTo(midnight - 2_000 + Math.random() * 1_500);
       const before = arrivals(world).people;
-      // Every other night X never answers a message that it accepted, so that the kill leaves one in doubt.
+      // Every other night, X accepts a message but never answers, so that the kill leaves this message in doubt.
       if (night % 2 === 0) world.sandbox.faults.add(UNANSWERED);
       const started = await service.post("/social/run");
       if (started.status === 202) {

@@ -6,8 +6,8 @@ import { createTally } from "../outreach/model/tally.ts";
 import { isWhole } from "../harness/case-count.ts";
 
 /**
- * Number of random histories: enough to find a defect that shows in one of a thousand, or of two hundred in a short
- * run.
+ * Number of random histories. The whole run probably finds a defect that shows in one of a thousand histories; the
+ * short run finds one that shows in one of two hundred.
  */
 const HISTORIES = isWhole ? 5_000 : 600;
 

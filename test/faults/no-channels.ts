@@ -1,4 +1,4 @@
-/** Settings of a service without channels: its log then has events of requests and no outcomes. */
+/** Settings of a service without channels. Its log then has no outcomes of dispatches. */
 export const NO_CHANNELS = {
   META_PIXEL_ID: "",
   META_ACCESS_TOKEN: "",

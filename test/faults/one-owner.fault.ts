@@ -29,7 +29,7 @@ test(`only one of ${STARTS} services started at once on a new log serves`, async
   for (const { code, refusal } of losers) {
     expect([code, refusal]).toEqual([EXIT_OWNED, expect.stringContaining("another service owns this log")]);
   }
-  // A later start finds the complete name.
+  // A start after the others have failed finds the owner's process id in its message.
   const late = await attempt(world);
   expect([late.code, late.refusal]).toEqual([EXIT_OWNED, expect.stringContaining(`pid ${winners[0]?.process.pid}`)]);
   expect((await winners[0]?.post("/api/tracking/event", click(0), BEARER))?.status).toBe(202);
@@ -79,8 +79,8 @@ test("a frozen service keeps its log and then continues without duplicates", asy
 });
 
 /**
- * Starts a service on a log that others may own. Returns the service if it listens, otherwise its exit code and its
- * message.
+ * Tries to start a service on a log that another service may own. Returns the service if it listens, otherwise its exit
+ * code and its message.
  */
 async function attempt(world: Installation): Promise<{ service?: Running; code?: number; refusal?: string }> {
   const child = world.start(["serve"]);

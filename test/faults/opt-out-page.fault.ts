@@ -16,20 +16,26 @@ import { expireLeases } from "./instances.ts";
 import { addPeople, arrivals } from "./sandbox-people.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
-/** Number of recipients. X makes the run wait before some of them, who then opt out. */
+/** Number of recipients. X makes the run wait before the recipients in WAITING, who then opt out. */
 const PEOPLE = isWhole ? 60 : 10;
 const WAITING = Array.from({ length: isWhole ? 25 : 3 }, (_, at) => 2 + 2 * at);
 
-/** Rounds, each with a new log, because a day has only a hundred messages: together 200 kills on both engines. */
+/**
+ * Rounds, each with a new log because a day has only a hundred messages. A whole run makes 200 kills on both engines
+ * together.
+ */
 const ROUNDS = isWhole ? [1, 2, 3, 4] : [1];
 
 /** Seconds until X accepts a message again after a 429. */
 const WINDOW_S = 6;
 
-/** Latest moment of the kill after the button was pressed, in ms: mostly before or during its answer. */
+/**
+ * Latest time in ms at which the service is killed after the person pressed the button: mostly before or during the
+ * answer.
+ */
 const KILL_MS_MAX = 25;
 
-/** Latest moment of every other kill after the answer, in ms: while the run still waits for X. */
+/** For every other kill: latest time in ms after the page has answered, while the run still waits for X. */
 const KILL_AFTER_ANSWER_MS_MAX = 400;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
@@ -93,7 +99,7 @@ test.each(["in a file", "on PostgreSQL"].flatMap((place) => ROUNDS.map((round) =
   },
 );
 
-/** Presses the button of the page. True if the page answers that it is done. */
+/** Presses the button of the recipient's opt-out page. True if the page confirms the opt-out. */
 async function press(service: Running, code: string): Promise<boolean> {
   try {
     const body = new URLSearchParams({ do: "stop" });
@@ -104,7 +110,9 @@ async function press(service: Running, code: string): Promise<boolean> {
   }
 }
 
-/** Returns the code in the newest message to a recipient; undefined before the intent is recorded. */
+/**
+ * Returns the code of the opt-out page in the newest message to a recipient; undefined if no intent is recorded yet.
+ */
 async function codeOf(world: Installation, id: string): Promise<string | undefined> {
   const messages = (await exported(world)).filter(({ type }) => type === "DirectMessageAttempted");
   const { data } = messages.findLast(({ data }) => (data["recipient"] as { id: string }).id === id) ?? {};

@@ -7,15 +7,19 @@ import { expectWhole } from "./expect-whole-log.ts";
 
 const LIMIT = 100;
 
-/** Enough recipients that no run stops because the list ends. */
+/** Number of recipients: so many that no run ends because the list ends. */
 const PEOPLE = LIMIT + 30;
 const CALLERS = 8;
 
-/** Kills and restarts while the last quota place is in doubt. */
+/**
+ * Number of times that the service is killed and restarted while the message in the last place of the quota is in
+ * doubt.
+ */
 const RESTARTS = 3;
 
 test(`exactly one message uses the last place, with ${CALLERS} callers at once and kills`, async () => {
-  // X shows a message late, so that a restart that looks too early would consider the place free.
+  // X shows a message late. A restart that looks too early would take it for not delivered and use the place for a
+  // second message.
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
   await addPeople(world, PEOPLE);
   let service = await world.serve({ DAILY_LIMIT: String(LIMIT - 1) });

@@ -9,7 +9,7 @@ import { idle } from "./intents-per-day.ts";
 import { addPeople, arrivals } from "./sandbox-people.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
-/** Seconds until X accepts a message again after a 429: longer than a command takes on a busy machine. */
+/** Seconds until X accepts a message again after a 429. They are longer than a command takes on a busy machine. */
 const WINDOW_S = 8;
 
 /** Daily limit. */
@@ -43,7 +43,7 @@ test("a recipient suppressed while the intent waits for X's window gets no messa
   for (const number of waiting) {
     await untilWaiting(service, true);
     expect(await world.execute("recipients", "suppress", `@person_${number}`)).toMatchObject({ code: 0 });
-    // The run must still wait here; otherwise the wait was too short to prove anything.
+    // The run must still be waiting for X; otherwise the suppression came too late to prove anything.
     await untilWaiting(service, true);
     await untilWaiting(service, false);
   }
@@ -116,7 +116,8 @@ async function suppressNext(world: Installation, service: Running): Promise<Map<
 }
 
 /**
- * Counts the intents in the log, those after their recipient's suppression, and the messages withdrawn because of one.
+ * Counts, by the log: all intents, the intents after their recipient's suppression, and the messages that were
+ * withdrawn because of a suppression.
  */
 async function ordersOf(world: Installation) {
   const suppressed = new Set<unknown>();

@@ -16,8 +16,8 @@ import { expectWhole } from "./expect-whole-log.ts";
 const KILLS = 8;
 
 /**
- * Maximum time in ms from a start to a kill: by then the service has opened the log and looked for the message at X
- * twice, a second apart.
+ * Latest time in ms at which the service is killed, counted from its start. By then it has opened the log and looked
+ * for the message at X twice, a second apart.
  */
 const RECONCILE_MS_MAX = 2_500;
 
@@ -49,7 +49,7 @@ test("each message is settled once when a service starts during outreach reconci
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   let service = await serveAuthorized(world);
   for (let start = 0; start < STARTS_BESIDE; start++) {
-    // A message that did not arrive is looked for twice, so both processes have time to look.
+    // The message does not arrive at X, so the service looks for it twice. That leaves both processes time to look.
     await addPeople(world, start + 1);
     await dieInDoubt(world, service, "reset_before");
     const { tally } = world.sandbox;
@@ -72,13 +72,17 @@ async function serveAuthorized(world: Installation): Promise<Running> {
   return service;
 }
 
-/** Leaves the message to the newest recipient in doubt, ends the run, frees its lease and kills the service. */
+/**
+ * Leaves the message to the newest recipient in doubt: makes a run in which X does not answer and cannot be read, then
+ * kills the service.
+ */
 async function dieInDoubt({ sandbox }: Installation, service: Running, kind: FaultKind): Promise<void> {
   const { faults } = sandbox;
   faults.add({ network: "x", kind, path: "/messages", count: 1 });
   const newest = [...sandbox.x.people.keys()].at(-1);
   faults.add({ network: "x", kind: "500", path: `/with/${newest}/dm_events` });
-  // If a command is killed after it settled everything, it holds the run lease until that expires.
+  // A command that was killed after it settled everything still holds the run's lease. So the request is repeated until
+  // the lease has expired.
   const run = await until(
     async () => (await service.post("/social/run", undefined, { prefer: "wait=300" })).json(),
     (answer) => (answer as { readonly status?: number }).status !== 409,
@@ -110,7 +114,7 @@ async function expectSettledOnce(
   const most = Math.max(...told.values());
   const { people, mostToOne } = arrivals(world);
   console.log(`${what}: ${JSON.stringify(counts)}, told at most ${most} times; arrived ${people}, to one ${mostToOne}`);
-  // One doubt and one outcome per message.
+  // The log has exactly one doubt and one outcome for each message.
   expect({ told: told.size, most }).toEqual({ told: 2 * (counts.sent + counts.failed), most: 1 });
   expect(people).toBe(counts.sent);
   expect(mostToOne).toBeLessThanOrEqual(1);
@@ -118,7 +122,7 @@ async function expectSettledOnce(
   await expectWhole(world);
 }
 
-/** Counts how often the log records the doubt and the outcome of each attempt. */
+/** Returns how often the log records a doubt and how often an outcome, for each attempt. */
 async function toldOf(world: Installation): Promise<Map<string, number>> {
   const told = new Map<string, number>();
   for (const { type, data } of await exported(world)) {

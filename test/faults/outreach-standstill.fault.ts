@@ -22,9 +22,9 @@ const EXIT_RUNNING = 75;
 
 interface Moment {
   readonly what: string;
-  /** X's reaction to the current request of the run. */
+  /** X's reaction to the request that the run makes when the process is stopped. */
   readonly fault: Pick<Fault, "kind" | "retryAfter"> | undefined;
-  /** Outcome of the message at which the process was stopped. */
+  /** Outcome that the log finally has for the message at which the process was stopped. */
   readonly fate: "found sent" | "not delivered" | "sent by another run";
 }
 
@@ -36,7 +36,8 @@ const MOMENTS: readonly Moment[] = [
 ];
 
 test("a service frozen in a run longer than its lease sends nothing twice afterwards", async () => {
-  // All cases run at the same time, because waiting for a lease takes long. `allSettled` leaves no process running.
+  // All cases run at the same time, because each waits long for a lease. `allSettled` waits for all, so that no process
+  // is left running after a failure.
   const ends = await Promise.allSettled(MOMENTS.map((moment) => standStill(moment)));
   for (const end of ends) {
     if (end.status === "rejected") throw end.reason;
@@ -65,7 +66,7 @@ async function standStill({ what, fault, fate }: Moment): Promise<string> {
     (log) => log.includes("a run failed"),
   );
   await idle(service);
-  // The run that lost its lease contacts no further recipient.
+  // The stopped run has lost its lease, so it contacts no further recipient.
   expect(arrivals(world).people).toBe(before);
   expect((await service.post("/social/run", undefined, { prefer: "wait=300" })).status).toBe(200);
   await idle(service);
@@ -91,15 +92,15 @@ interface Health {
  */
 async function stopAt({ sandbox }: Installation, service: Running, fault: Moment["fault"]): Promise<void> {
   const { x, faults } = sandbox;
-  // The recipient that `addPeople` created at this place of the list.
+  // Finds the recipient with this place in the list that `addPeople` created.
   const person = [...x.people.values()].find(({ username }) => username === `person_${STOPPED_AT}`);
   if (fault !== undefined) faults.add({ network: "x", path: `/with/${person?.id}/messages`, count: 1, ...fault });
   expect((await service.post("/social/run")).status).toBe(202);
   await until(
     async () => {
       const { run } = (await (await service.get("/social/health")).json()) as Health;
-      // Waits until the log has recorded the message: a process stopped during a write would lock the log for all
-      // others.
+      // Without a fault, waits until the log has recorded the message. A process that is stopped in the middle of a
+      // write would lock the log for all others.
       if (fault === undefined) return run?.sent === STOPPED_AT;
       return fault.kind === "429" ? run?.waiting?.reason === "rate_limited" : faults.list().length === 0;
     },
@@ -108,7 +109,7 @@ async function stopAt({ sandbox }: Installation, service: Running, fault: Moment
   service.process.kill("SIGSTOP");
 }
 
-/** Expects that after a run is closed, nothing but the outcomes of its messages is recorded for it. */
+/** Expects that no run records another intent after it was closed. */
 async function expectRunsApart(world: Installation): Promise<void> {
   const closed = new Set<unknown>();
   for (const { type, data } of await exported(world)) {

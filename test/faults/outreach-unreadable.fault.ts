@@ -9,7 +9,10 @@ import { expectWhole } from "./expect-whole-log.ts";
 /** Faults of X when the service reads the conversation; `timeout_before` would only take longer. */
 const UNREADABLE: readonly FaultKind[] = ["500", "502_html", "invalid_json", "cut_body", "reset_before", "redirect"];
 
-/** Daily limit. One message is in doubt and keeps its place; after each restart a run may send one more. */
+/**
+ * Daily limit. One message is in doubt and keeps its place in the quota, and after each restart one more message may be
+ * sent.
+ */
 const LIMIT = UNREADABLE.length + 1;
 const PEOPLE = LIMIT + 5;
 
@@ -49,7 +52,7 @@ test("a message stays in doubt through kills and runs while X's conversation is 
   expect(out).toBe("1 in doubt: 1 found sent, 0 not delivered, 0 still in doubt\n");
   expect(arrivals(world)).toEqual({ people: LIMIT, mostToOne: 1 });
   expect([Object.values(attempts.places), attempts.open]).toEqual([[LIMIT], 0]);
-  // The service reads from the log what the other process recorded.
+  // The command recorded outcomes from another process. The service learns of them from the log.
   await until(
     async () => (await (await service.get("/social/stats")).json()) as { sent: number },
     ({ sent }) => sent === LIMIT,

@@ -15,14 +15,14 @@ const EXIT_CONFIG = 78;
 const CLICKS = 50;
 
 const isMissing = !has("pgbouncer");
-/** First version of PgBouncer whose clients may use prepared statements in transaction mode. */
+/** First version of PgBouncer that lets clients use prepared statements in transaction mode. */
 const PREPARES_FROM = 1.21;
 const version = isMissing
   ? 0
   : Number(/PgBouncer (\d+\.\d+)/.exec(Bun.spawnSync(["pgbouncer", "--version"]).stdout.toString())?.[1]);
 const isTooOld = version < PREPARES_FROM;
 
-/** Start-up parameters that PgBouncer must ignore, as docs/postgresql.md lists them. */
+/** Finds the start-up parameters that PgBouncer must ignore, as docs/postgresql.md lists them. */
 const IGNORED = /`ignore_startup_parameters = (.+?)`/
   .exec(readFileSync(join(import.meta.dirname, "../../docs/postgresql.md"), "utf8"))![1]!
   .split(", ");
@@ -32,7 +32,10 @@ interface PoolOptions {
   readonly ignored: readonly string[];
 }
 
-/** Settings of a service whose log is behind a pgbouncer, and the server behind it. */
+/**
+ * Starts a PostgreSQL server with a pgbouncer in front of it, and opens an installation whose log is reached through
+ * the pgbouncer.
+ */
 async function openWorld({ mode, ignored }: PoolOptions) {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startPostgres());
@@ -84,7 +87,7 @@ async function isListening(port: number): Promise<boolean> {
   );
 }
 
-/** Starts two services and expects both to record clicks in parallel. */
+/** Starts two services behind PgBouncer and expects that both record clicks at the same time. */
 async function expectToServe(mode: PoolOptions["mode"]): Promise<void> {
   await using opened = await openWorld({ mode, ignored: IGNORED });
   const { world } = opened;

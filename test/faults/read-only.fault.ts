@@ -34,8 +34,8 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
       () => Promise.resolve(load.acknowledged.size),
       (size) => size > 100,
     );
-    // The process is stopped first, so that no write is in progress: the kernel may report a write as synced although
-    // the aborted journal drops it, as it did in 13 of 150 attempts (ext4, Linux 6.18).
+    // The process is stopped first, so that no write is in progress. The kernel may report such a write as synced and
+    // yet lose it with the aborted journal, as it did in 13 of 150 attempts (ext4, Linux 6.18).
     await standStill(service.process.pid);
     await disk.turnReadOnly();
     service.process.kill("SIGCONT");
@@ -49,7 +49,7 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
     const told = refused.err.trim().split("\n").at(-1);
     console.log(`read-only: serve ends with ${refused.code}: ${told}`);
     expect(refused.code).toBe(EXIT_REFUSED);
-    // A sentence for the operator, without a stack trace.
+    // The operator gets a sentence, without a stack trace.
     expect(told).toContain("on a read-only file system");
     expect(refused.err).not.toMatch(/^\s+at /m);
 

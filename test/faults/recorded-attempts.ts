@@ -12,7 +12,7 @@ export interface Attempts {
   readonly foundSent: number;
   readonly notDelivered: readonly string[];
   readonly abandonedRuns: number;
-  /** Quota places used per day. A place is free again if X certainly refused the message. */
+  /** Day -> number of quota places that messages used. A place is free again if X certainly refused its message. */
   readonly places: Readonly<Record<string, number>>;
 }
 

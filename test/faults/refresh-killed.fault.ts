@@ -11,7 +11,7 @@ import {
 } from "../harness/process.ts";
 import { PAST_LIFE_MS, slowTokens } from "../process/x-proxy.ts";
 
-/** Selects the next token request at X for a fault. */
+/** Applies a fault to the next request for a token at X. */
 const TOKEN_REQUEST = { network: "x", path: "/oauth2/token", count: 1 } as const;
 
 /** Starts a refresh whose answer never arrives, and kills the service during it. */
@@ -21,7 +21,7 @@ async function killInRefresh(world: Installation, service: Running, kind: "timeo
   sandbox.faults.add({ ...TOKEN_REQUEST, kind });
   const { requests } = sandbox.tally.x;
   service.get("/social/me").catch(() => {});
-  // Two requests: the one with the expired token, and the refresh.
+  // Waits for two requests: one with the expired token, and the refresh whose answer is lost.
   await until(
     () => Promise.resolve(sandbox.tally.x.requests),
     (now) => now === requests + 2 && sandbox.faults.list().length === 0,
@@ -42,15 +42,15 @@ test("after kill -9 before new tokens are stored, one retry and one notification
     for (let time = 1; time <= 2; time++) expect((await service.get("/social/me")).status).toBe(401);
     expect(await health(service)).toMatchObject({ status: "degraded", authorized: false, running: false });
     expect((await service.post("/social/run")).status).toBe(401);
-    // The service must have recorded that the chat accepted the message, or it would send the message again after the
-    // kill.
+    // Waits until the log says that the chat accepted the message. Otherwise the service would send it a second time
+    // after the kill.
     await until(
       () => exported(world),
       (events) => events.some(({ type }) => type === "DispatchSucceeded"),
     );
     await kill(service);
   }
-  // The refresh token was used twice: in the refresh whose answer was lost, and in one retry.
+  // The service used the refresh token twice: in the refresh whose answer was lost, and in one retry.
   expect([...x.refreshUses.values()]).toEqual([2]);
   service = await world.serve();
   expect(slack.messages.kept.map(({ text }) => text)).toEqual([

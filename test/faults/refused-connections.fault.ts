@@ -16,15 +16,15 @@ const SERVERS: Readonly<Record<string, string | undefined>> = {
 };
 
 /**
- * Maximum time in ms until an instance accepts clicks again: the longest pause between two connects, and the next look
- * at the log.
+ * Maximum time in ms until an instance accepts clicks again. It covers the longest pause before the instance
+ * reconnects, and its next look at the log.
  */
 const BACK_MS_MAX = 2_000;
 
-/** Number of rounds of requests during a fault, one after another. */
+/** Number of times that all requests are made during a fault, one round after another. */
 const ROUNDS = 8;
 
-/** Duration of the requests after a database server has vanished permanently. */
+/** Time in ms for which requests continue after a database server has vanished for good. */
 const VANISHED_MS = 10_000;
 
 interface Place {
@@ -114,7 +114,7 @@ const FAULTS: Readonly<Record<string, () => Fault>> = {
     ),
 };
 
-/** Faults of a database server that holds only the key store. */
+/** Faults for the tests in which the database server holds only the key store. */
 const FAULTS_OF_KEYS: Readonly<Record<string, () => Fault>> = {
   "the key store has no connections left (53300)": FAULTS["its role has no connections left (53300)"]!,
   "the server of the key store is stopped": () => ({
@@ -157,8 +157,8 @@ async function openPlace(programs: string | undefined): Promise<Place & AsyncDis
 }
 
 /**
- * Starts a service with an account and a recipient. `place` is the database server of everything, or that of the key
- * store alone if `isOfKeys`.
+ * Starts a service with an account and a recipient. The faults hit `place`: the database server of the log and
+ * everything else or, if `isOfKeys`, a second server for the key store alone.
  */
 async function openWorld(programs: string | undefined, isOfKeys = false) {
   await using stack = new AsyncDisposableStack();
@@ -177,7 +177,7 @@ async function openWorld(programs: string | undefined, isOfKeys = false) {
   return { world, service, place, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** Returns one request to each endpoint; together they need the log, the vault and memory. */
+/** Returns one request to each endpoint, so that the log, the vault and the service's memory are all used. */
 async function requestsTo(service: Running): Promise<readonly OneRequest[]> {
   const signedIn = await service.get("/session", { method: "POST", body: new URLSearchParams({ token: TOKEN }) });
   const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
@@ -186,12 +186,12 @@ async function requestsTo(service: Running): Promise<readonly OneRequest[]> {
   return oneOfEach(document, { token: TOKEN, cookie, formToken: formTokenIn(page) });
 }
 
-/** Problem type for an append that may or may not be in the log: a repeat might record it twice. */
+/** Problem type for an append that may or may not be in the log, so a repeat might record the same click twice. */
 const IN_DOUBT = "urn:reachlog:problem:log-in-doubt";
 
 /**
- * Collects a service's answers: their number by status, those that the injected faults do not explain, and the ids of
- * acknowledged clicks.
+ * Collects the service's answers: their number by status, the answers that the injected faults do not explain, and the
+ * ids of acknowledged clicks.
  */
 function createAnswers(service: Running) {
   const statuses = new Map<number, number>();
@@ -222,7 +222,7 @@ function createAnswers(service: Running) {
     async ask(requests: readonly OneRequest[]): Promise<void> {
       const asked = requests.map(async (one) => {
         const answer = await count(await service.get(one.path, one.init), one);
-        // The event stream never ends by itself.
+        // The event stream never ends by itself, so its body is cancelled instead of read.
         await (one.path === "/events" ? answer.body?.cancel() : answer.text());
       });
       const results = await Promise.allSettled(asked);
@@ -241,10 +241,10 @@ function linesWith(service: Running, text: string): readonly string[] {
     .filter((line) => line.includes(text));
 }
 
-/** Message that the service logs at each request while the log is read-only, so that it may occur several times. */
+/** Message that the service logs once for each request while the log is read-only, so repetitions of it are allowed. */
 const OF_ONE_REQUEST = "the log could not be verified";
 
-/** Returns the subjects of warnings and errors that the service logged more than once. */
+/** Returns what the service's warnings and errors are about, if it logged more than one about the same thing. */
 function repeatedIn(service: Running): readonly string[] {
   const lines = service
     .log()
@@ -271,7 +271,8 @@ for (const [name, programs] of Object.entries(SERVERS)) {
         expect((await answers.click()).status).toBe(202);
 
         await fault.begin(place);
-        // A click already on its way may be in doubt instead of refused.
+        // A click that was already on its way to the log gets the answer "in doubt" instead of a refusal, so the click
+        // is repeated until one is refused.
         const refused = await until(
           () => answers.click(),
           ({ status, headers }) => status !== 202 && headers.has("retry-after"),
@@ -281,8 +282,8 @@ for (const [name, programs] of Object.entries(SERVERS)) {
           await answers.ask(requests);
           await answers.click();
         }
-        // The service looks at the log only now and then, so the rounds may be over before it notices. A read-only log
-        // can be read, except while its connections are replaced.
+        // The service looks at the log only now and then, so the rounds may end before it notices the fault. A
+        // read-only log stays readable, so there the service may notice nothing.
         const isReadable = what.includes("25006");
         if (!isReadable) {
           await until(

@@ -16,7 +16,7 @@ const PROCESSES = 2;
 const HISTORIES = 2_000;
 
 /**
- * Percentage of requests to the store after which the next request with the same method fails: with a 503, or with a
+ * Percentage of requests to the store that make the next request with the same method fail: with a 503, or with a
  * broken connection.
  */
 const SLOW_DOWNS_PERCENT = 2;
@@ -120,7 +120,7 @@ test.each([
     }
   };
   await Promise.all(Array.from({ length: PROCESSES }, backUp));
-  // One more backup proves that requests of a killed process, which may still arrive at the store, do no harm.
+  // Requests of a killed process may still arrive at the store. One more backup proves that they do no harm.
   const { out } = await capture(backup, [address, "--incremental", "--json"], { env });
   made.push(JSON.parse(out) as Made);
   s3.pause = async () => {};

@@ -9,8 +9,8 @@ import { addPeople, arrivals } from "./sandbox-people.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
 /**
- * Number of triggers, each for one recipient: half of them at the same time without a run, the others at the same time
- * during a run.
+ * Number of triggers, each for one recipient. Half of them come at the same time while no run is in progress, the other
+ * half at the same time during a run.
  */
 const TRIGGERS = isWhole ? 1_000 : 120;
 
@@ -20,7 +20,7 @@ const TRIGGERS = isWhole ? 1_000 : 120;
  */
 const LIMIT = isWhole ? 100 : 20;
 
-/** Number of kills of a run that recipients join. */
+/** Number of times that the service is killed during a run that requested recipients have joined. */
 const KILLS = isWhole ? 25 : 6;
 
 /** Number of triggers whose time to X's answer is measured. */
@@ -48,7 +48,7 @@ async function open(place: (typeof PLACES)[number], people: number): Promise<Ins
   return world;
 }
 
-/** Asks instances, in turns, to write to recipients, and returns each answer. */
+/** Asks the instances in turn to write to one recipient each, and returns all answers. */
 async function askAll(urls: readonly string[], names: readonly string[]): Promise<readonly Answered[]> {
   return Promise.all(
     names.map(async (name, nth): Promise<Answered> => {
@@ -98,8 +98,8 @@ test.each(PLACES)(`${TRIGGERS} triggers at once for named recipients lose none, 
   }
   const urls = services.map(({ url }) => url);
   const half = TRIGGERS / 2;
-  // Without a run, the triggers are for few recipients, and several name the same one. During a run for all, they are
-  // for more recipients than the limit allows.
+  // Without a run in progress, the triggers name few recipients, each several times. During a run for all, they name
+  // more recipients than the limit allows.
   const few = LIMIT / 2;
   const names = Array.from({ length: half }, (_, nth) => `person_${1 + (nth % few)}`);
   const idleFirst = await askAll(urls, names);
@@ -125,7 +125,7 @@ test.each(PLACES)(`${TRIGGERS} triggers at once for named recipients lose none, 
   expect(arrivals(world).mostToOne).toBe(1);
   expect([...ended.values()]).not.toContain(undefined);
   for (const { status, run_id, name, recipients } of answers) {
-    // Any other answer says that nothing was requested.
+    // An answer other than 202 must be a refusal, which requests nothing.
     if (status !== 202) expect([409, 429, 503]).toContain(status);
     else expect([recipients?.length, ended.has(`${run_id} ${name}`)]).toEqual([1, true]);
   }
@@ -143,16 +143,16 @@ test.each(PLACES)("recipients who joined a run get an outcome after kill -9, in 
   let service = await world.serve();
   await authorize(service, world.sandbox);
   for (let round = 0; round < KILLS; round++) {
-    // In every other round X makes the run wait, so that recipients join it before the kill; otherwise only for a
-    // second, so that the run continues.
+    // In every other round X makes the run wait for long, so that recipients join it before the kill. In the other
+    // rounds the run waits for a second and then goes on.
     const retryAfter = round % 2 === 0 ? 600 : 1;
     world.sandbox.faults.add({ network: "x", kind: "429", retryAfter, path: "/messages", count: 1 });
     expect((await service.post("/social/run")).status).toBe(202);
     const names = [1, 2, 3].map((nth) => `person_${people - 3 * round - nth + 1}`);
     const asking = names.map(async (name) => (await askAll([service.url], [name]))[0]!);
     const settled = Promise.allSettled(asking);
-    // The kill comes before, during or after the answers, and before or during the turns of the recipients who joined.
-    // Only the chosen wait begins: a race that no caller awaits would reject when the kill cuts all requests off.
+    // The kill comes after all answers, after the first one, or at a random moment. The list has functions, so that
+    // only the chosen wait begins: an unused race would reject without a handler when the kill cuts all requests off.
     const waits = [() => settled, () => Promise.race(asking), () => Bun.sleep(pick(60))];
     await waits[round % waits.length]!();
     await Bun.sleep(pick(retryAfter === 1 ? 1_500 : 60));

@@ -33,7 +33,7 @@ const loseLog = (url: string) => ask(url, "DROP SCHEMA eventstore CASCADE");
 const peopleOf = async (world: Installation): Promise<string> =>
   (await world.execute("recipients", "list", "--json")).out;
 
-/** Number of clicks in the log whose personal data can be decrypted. */
+/** Returns the number of clicks in the log whose personal data can be decrypted. */
 async function readableClicks(world: Installation): Promise<number> {
   const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
   return clicks.filter(({ meta }) => meta["erased"] !== true).length;
@@ -81,7 +81,7 @@ test("a restore drill on PostgreSQL with the live keys is refused, unless it tak
   expect(await world.execute("doctor")).toMatchObject({ code: 0 });
 
   expect(await restore("--take-over-keys")).toMatchObject({ code: 0 });
-  // The service notices the change of keys at the next click that it encrypts.
+  // The service notices that its keys were taken over when it encrypts the next click, and ends.
   const [answer, code] = await Promise.all([click().catch(() => 0), live.process.exited]);
   expect(answer).not.toBe(202);
   expect(code).toBe(EXIT_FAULT);
@@ -94,7 +94,7 @@ test("a restore drill on PostgreSQL with the live keys is refused, unless it tak
 test("a start on PostgreSQL refuses an older dump that is shorter than its checkpoint", async () => {
   await using place = await openOnServer();
   const { world, url } = place;
-  // The content of a dump of the schema: all of its tables at one moment.
+  // Creates what a dump of the schema would contain: copies of all its tables at one moment.
   const tables = await ask(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'eventstore'");
   const names = tables.map(({ tablename }) => String(tablename));
   await ask(

@@ -14,8 +14,8 @@ const KILLS = Number(process.env["FAULT_KILLS"] ?? (isWhole ? 200 : 6));
 const PEOPLE = 60;
 
 /**
- * Maximum time in ms from the trigger of a run to the kill. The actual time is random, so the kill comes before or
- * after the end of the run, or while its report is sent.
+ * Maximum time in ms from the trigger of a run to the kill. The time is random, so the kill comes before the run's end,
+ * after it, or while the run's report is sent.
  */
 const KILL_MS_MAX = 250;
 
@@ -72,8 +72,8 @@ test(`${INSTANCES} instances report each run once, after ${KILLS} times kill -9`
   );
   expect(wrong).toEqual([]);
   expect(reports.length).toBeGreaterThan(KILLS / 2);
-  // Only a kill during the request itself leaves a doubt. A network that does not recognise repeats gets no second
-  // request.
+  // Reports were either delivered or, if the kill came during the request itself, are in doubt: the service sends no
+  // second request to a network that does not recognise repeats.
   expect(Object.keys(outcomes).filter((one) => !["DispatchSucceeded", "DispatchInDoubt"].includes(one))).toEqual([]);
   expect(outcomes["DispatchSucceeded"]!.length).toBeGreaterThan(0.8 * reports.length);
   for (const text of texts) expect([text.length <= 900, text.includes("person_")]).toEqual([true, false]);

@@ -1,7 +1,7 @@
 import { BEARER } from "../harness/process.ts";
 import type { Instances } from "./instances.ts";
 
-/** Triggers runs again and again, at one instance after another. Disposing it ends that. */
+/** Triggers runs one after another, at each instance in turn. Disposing it ends the triggering. */
 export interface Triggers extends Disposable {
   /** Number of runs that began. */
   readonly started: number;

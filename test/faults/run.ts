@@ -12,8 +12,8 @@ import { runReported, summaryOf } from "../reported.ts";
 const FOLDERS = ["events/eventstore-lite/faults", "test/faults"];
 
 /**
- * Time limit of a test, in ms. It is passed in the environment, because the preloaded harness replaces the limit that
- * is given to `bun test`.
+ * Time limit of a test, in ms. It is passed in the environment, because the tests' preloaded harness overrides the
+ * limit on the command line of `bun test`.
  */
 const TEST_TIMEOUT_MS = 5_400_000;
 
@@ -41,9 +41,10 @@ const { values, positionals: wanted } = parseArgs({
   options: { whole: { type: "boolean", default: false }, named: { type: "string" } },
   allowPositionals: true,
 });
-// By default the longest tests try a part of their cases, so that the run takes ten minutes at most on a quiet machine.
+// A whole run tries all cases. By default the longest tests try only some, so that everything takes at most ten minutes
+// on a quiet machine.
 if (values.whole || wanted.length > 0) process.env["FAULTS_WHOLE"] = "1";
-// Uses the real disk, because faults depend on how slow it is.
+// Puts the tests' files on the real disk, because some faults depend on how slow the disk is.
 process.env["TMPDIR"] ??= tmpdir();
 process.env["TEST_TIMEOUT_MS"] ??= String(TEST_TIMEOUT_MS);
 process.env["RUNTIME"] ??= ownBinary();
@@ -71,7 +72,7 @@ function ownBinary(): string {
 async function runSome(): Promise<void> {
   for (let file = left.shift(); file !== undefined; file = left.shift()) {
     const startedAt = performance.now();
-    // One process per file, so that the faults of one file cannot affect another.
+    // Each file runs in a separate process, so that its faults cannot affect other files.
     const args = values.named === undefined ? [file] : [file, "-t", values.named];
     const reported = await runReported(args, { wrapper, keepsPrinted: true });
     console.log(`${reported.printed.trimEnd()}\n${Math.round((performance.now() - startedAt) / 1000)} s\n`);
@@ -95,7 +96,7 @@ function faultTestsIn(folder: string): string[] {
   return names.sort().map((name) => join(root, folder, name));
 }
 
-/** Returns the tests of which `bun run test` tries only a part of the cases. This program runs them with all cases. */
+/** Returns the test files that try only some of their cases in `bun run test`. Here they try all cases. */
 function longTests(): string[] {
   const tests = [...new Bun.Glob("test/**/*.test.ts").scanSync(root)].sort().map((file) => join(root, file));
   return tests.filter((file) => readFileSync(file, "utf8").includes("harness/case-count.ts"));

@@ -16,8 +16,8 @@ export async function addPeople(world: Installation, count: number): Promise<voi
 }
 
 /**
- * Returns how many recipients got a message (`people`), and the maximum number of messages that one of them got
- * (`most`).
+ * Returns how many recipients got a message (`people`), and the largest number of messages that one of them got
+ * (`mostToOne`).
  */
 export function arrivals({ sandbox }: Installation): { people: number; mostToOne: number } {
   const { accepted } = sandbox.x;

@@ -19,7 +19,7 @@ export const installedPostgres = (existsSync(INSTALLED) ? readdirSync(INSTALLED)
 export interface ServerPair extends AsyncDisposable {
   /** URL of one database, through a proxy that leads to the current primary. */
   readonly url: string;
-  /** Stops the replication: the standby receives nothing more. */
+  /** Stops the replication, so that the standby receives nothing more. */
   cutOff(): Promise<void>;
   /** Crashes the primary and promotes the standby. */
   failOver(): Promise<void>;
@@ -27,7 +27,7 @@ export interface ServerPair extends AsyncDisposable {
 
 const REPLICATING = { wal_level: "replica", max_wal_senders: "4", hot_standby: "on" };
 
-/** Opens the pair. With `isSynchronous` a commit waits until the standby has it on disk. */
+/** Opens a primary and a standby. If `isSynchronous`, a commit waits until the standby has it on disk. */
 export async function openPair(programs: string, { isSynchronous }: { isSynchronous: boolean }): Promise<ServerPair> {
   await using stack = new AsyncDisposableStack();
   const options = { durable: true, programs, settings: REPLICATING };
@@ -54,7 +54,7 @@ export async function openPair(programs: string, { isSynchronous }: { isSynchron
     },
     async failOver() {
       await primary.stop("immediate");
-      // The proxy switches before the promotion, as a proxy does that only checks if a server answers.
+      // The proxy switches to the standby before it is promoted, like a proxy that only checks if a server answers.
       proxy.lead(standby.url(new URL(url).pathname.slice(1)));
       await standby.ask("SELECT pg_promote()");
     },

@@ -5,7 +5,7 @@ import { logOf, recordsOf, type Logged, type DispatchRecord } from "./delivery-r
 import { stop } from "../harness/process.ts";
 
 /**
- * Waits until all dispatches are settled, stops the service in order, and returns the log with the channel's
+ * Waits until all dispatches are settled, then stops the service with SIGTERM. Returns the log and the channel's
  * dispatches.
  */
 export async function ended(

@@ -43,7 +43,7 @@ test.skipIf(!has("zsh"))("zsh completes commands, options, values and files", as
     env: { PATH: process.env["PATH"] ?? "", TERM: "dumb", HOME: world.directory },
     terminal: { data: (_terminal, bytes) => void (seen += Buffer.from(bytes).toString()) },
   });
-  // An interactive shell ignores SIGTERM.
+  // An interactive shell ignores SIGTERM, so it is killed.
   using _end = { [Symbol.dispose]: () => shell.kill("SIGKILL") };
   const say = async (typed: string, wanted: string): Promise<void> => {
     seen = "";

@@ -71,12 +71,12 @@ test.each(["in a file", "on PostgreSQL"])(
     const signalledAt = new Map<string, number>();
     let kills = 0;
     const toPath = (id: string): string => `/with/${id}/messages`;
-    // X answers 429 to messages to these recipients, so the run waits there.
+    // X answers 429 to the message to each of these recipients, so the run waits there.
     for (const id of stopping)
       faults.add({ network: "x", kind: "429", retryAfter: WINDOW_S, path: toPath(id), count: 1 });
     for (const [at, id] of stopping.entries()) {
       await open();
-      // The request is refused while the last run is in progress, so it is repeated.
+      // If a run is still in progress, the service refuses this request, and that run goes on instead.
       await service.post("/social/run");
       await untilTrue(() => !faults.list().some(({ path }) => path === toPath(id)));
       const kind = DAMAGES[pick(DAMAGES.length)];
@@ -120,7 +120,8 @@ test.each(["in a file", "on PostgreSQL"])(
     expect(arrivals(world).mostToOne).toBe(1);
     await open();
     await expectSeen(world, own, service);
-    // Only the signal tells the service that the user revoked the app, because no request is made to X.
+    // No request is made to X after this, so the service can learn only from the signal that the user has revoked the
+    // app.
     revokeAll(x);
     await until(
       async () => (await (await service.get("/social/health")).json()) as { authorized: boolean },
@@ -130,7 +131,10 @@ test.each(["in a file", "on PostgreSQL"])(
   },
 );
 
-/** Has some recipients read our message, and expects the results by variant to count as many as the sandbox knows. */
+/**
+ * Makes some recipients read our message. Expects that the results of each variant count as many read messages as the
+ * sandbox knows.
+ */
 async function expectSeen(world: Installation, own: string, { get }: Running) {
   const { x } = world.sandbox;
   const books: Record<string, { sent: number; seen: number }> = {};

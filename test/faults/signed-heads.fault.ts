@@ -42,7 +42,10 @@ function openHeads(world: Installation) {
   };
 }
 
-/** Expects each head to fit the log, even if it is computed without tiles, and each head to extend the one before. */
+/**
+ * Expects that each head fits the log, compared with a tree computed without tiles, and that each head extends the one
+ * before.
+ */
 async function expectOneHistory(store: EventStore, key: string, notes: readonly string[]): Promise<Checkpoint[]> {
   const publicKey = parsePublicKey(key);
   const heads = notes.map((note) => openCheckpoint(note, publicKey)).filter(({ position }) => position > 0);
@@ -64,12 +67,14 @@ async function expectOneHistory(store: EventStore, key: string, notes: readonly 
 
 const KILLS = isWhole ? 200 : 20;
 
-/** Number of connections that post clicks: enough for a full tile of the Merkle tree between most heads. */
+/**
+ * Number of connections that post clicks. They are so many that the Merkle tree gets a full tile between most heads.
+ */
 const CONNECTIONS = 64;
 
 /**
- * Maximum time in ms from a signer's second head to its kill. In that time it writes the tiles, the signature or the
- * file of the next head.
+ * Latest time in ms at which a signer is killed, counted from its second head. Until then it writes the tiles, the
+ * signature and the file of the next head.
  */
 const LIFE_MS_MAX = 200;
 
@@ -86,7 +91,7 @@ test(`signed heads and tree stay those of the log after ${KILLS} times kill -9`,
     const restart = Promise.withResolvers<Running>();
     serving = restart.promise;
     await kill(service);
-    // A start compares the log with the last head, and the tree's root with the root that the head signed.
+    // The restarted service checks the log against the last signed head, and refuses to start if they disagree.
     restart.resolve(world.serve({}, FLAGS));
   }
   await load.stop();
@@ -118,7 +123,9 @@ test(`signed heads and tree stay those of the log after ${KILLS} times kill -9`,
 const INSTANCES = 3;
 const TAKEOVERS = isWhole ? 20 : 4;
 
-/** Number of heads that each signer signs before it is killed, and of clicks in that time. */
+/**
+ * Number of heads that each signer signs before it is killed. The next constant is the number of clicks in that time.
+ */
 const HEADS_EACH = 20;
 const CLICKS_EACH = 50;
 
@@ -180,7 +187,7 @@ test(`${INSTANCES} instances on PostgreSQL sign one history while the signer is 
       `${signers.length} in turn, ${given.length} given away, ${answers.length} answers of the witness, refused ${refused.length}; ` +
       `${distinct.length} sizes, one root for each, each extends the one before`,
   );
-  // No signer signs after another has begun.
+  // Each signer occurs once: no signer signs a head after another one has begun.
   expect(signers).toEqual([...new Set(signers)]);
   expect(signers.length).toBeGreaterThan(TAKEOVERS);
   expect(refused).toEqual([]);

@@ -20,7 +20,7 @@ export async function mountSmallDisk(mebibytes: number): Promise<SmallDisk> {
   return {
     path,
     async fill() {
-      // Writes more than fits, because other programs may write too: only ENOSPC proves that the disk is full.
+      // Tries to write more than the disk holds, because only the error ENOSPC proves that the disk is full.
       await writeFile(ballast, new Uint8Array(mebibytes * 1024 * 1024)).catch((fault: { code?: string }) => {
         if (fault.code !== "ENOSPC") throw fault;
       });
@@ -33,7 +33,7 @@ export async function mountSmallDisk(mebibytes: number): Promise<SmallDisk> {
   };
 }
 
-/** A file system (ext4) in a separate file, which can fail; needs root and loop devices. */
+/** A file system (ext4) in a file of its own, which can be made to fail. Needs root and loop devices. */
 export interface FailingDisk extends AsyncDisposable {
   readonly path: string;
   /** Simulates the kernel's reaction to a failed disk: the file system can no longer be written. */
@@ -70,7 +70,7 @@ export async function mountFailingDisk(): Promise<FailingDisk> {
     },
     async mountAgain(how) {
       await run("umount", path);
-      // In both cases the disk is mounted writable first, because its journal must be replayed.
+      // The disk is first mounted writable in either case, because its journal must be replayed.
       await run("mount", "-o", "loop", image, path);
       if (how === "read-only") await run("mount", "-o", "remount,ro", path);
     },

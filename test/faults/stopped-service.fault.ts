@@ -23,11 +23,11 @@ test("a service frozen in a run that a command then closes sends nothing more in
   const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
   await authorize(service, world.sandbox);
 
-  // First the service is stopped while X has accepted a message and the answer is missing.
+  // First, the service is stopped after X has accepted a message whose answer never arrives.
   world.sandbox.faults.add(UNANSWERED);
   const settled = await standStillInRun(world, service);
   expect(settled).toStartWith("1 in doubt: 1 found sent, 0 not delivered, 0 still in doubt\n");
-  // Then it is stopped between two messages.
+  // Then the service is stopped between two messages.
   expect(await standStillInRun(world, service)).toMatch(/^[01] in doubt: /);
 
   const last = await service.post("/social/run", undefined, { prefer: "wait=300" });
@@ -42,7 +42,7 @@ test("a service frozen in a run that a command then closes sends nothing more in
 });
 
 /**
- * Starts a run and stops all threads of the service after X has accepted its first message. Continues them after a
+ * Starts a run, and stops the whole service after X has accepted the run's first message. Continues the service after a
  * command has closed the run. Returns the command's output.
  */
 async function standStillInRun(world: Installation, service: Running): Promise<string> {
@@ -53,7 +53,7 @@ async function standStillInRun(world: Installation, service: Running): Promise<s
     (people) => people > before,
   );
   service.process.kill("SIGSTOP");
-  // The lease of a stopped process expires like that of a dead one.
+  // The lease of a stopped process expires like that of a dead one, so the command succeeds after a while.
   const { out } = await until(
     () => world.execute("outreach", "reconcile"),
     ({ code }) => code === 0,
@@ -64,7 +64,7 @@ async function standStillInRun(world: Installation, service: Running): Promise<s
   return out;
 }
 
-/** Expects every intent between the start and the end of its run. */
+/** Expects that every intent lies between the start and the end of its run in the log. */
 async function expectNothingOutsideOfRuns(world: Installation): Promise<void> {
   let running: unknown;
   for (const { type, data } of await exported(world)) {

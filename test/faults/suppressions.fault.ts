@@ -18,7 +18,10 @@ import {
 const ROWS = isWhole ? 100_000 : 20_000;
 const PEOPLE = 40;
 
-/** Spreads the run's recipients over the list in reverse order, so that the import meets the run however slow it is. */
+/**
+ * Returns the rows of a suppression list. The run's recipients are spread over it in reverse order, so that the import
+ * overtakes the run in the middle, however slow the import is.
+ */
 function listOf(more: string): readonly string[] {
   return Array.from({ length: ROWS }, (_, at) => {
     const every = ROWS / PEOPLE;
@@ -73,8 +76,8 @@ test("a large list of suppressions during a run stops further messages, with bou
   }
   expect(suppressedAt.size).toBe(ROWS);
   expect([...world.sandbox.x.accepted.keys()].filter((id) => !written.has(id))).toEqual([]);
-  // The import and the run must have overlapped: some recipients got a message before their suppression, and some got
-  // none.
+  // Some recipients got a message before their suppression, and others got none, so the import and the run have
+  // overlapped.
   expect(written.size).toBeWithin(1, PEOPLE);
   expect(grownKib).toBeLessThan(2 * allowedKib);
   const again = await send(service, "/social/suppressions", list);

@@ -59,8 +59,8 @@ test.skipIf(libfaketime === undefined)("a token expired only by our clock is ref
   let service = await world.serve();
   await authorize(service, world.sandbox);
   /**
-   * Restarts the service after its clock has jumped. A running service ignores such a jump; a start after a boot
-   * accepts it.
+   * Restarts the service with a clock that has jumped. A running service ignores such a jump, but a start accepts it,
+   * as after a boot.
    */
   const restartAfter = async (jumpMs: number): Promise<void> => {
     await stop(service);
@@ -70,7 +70,8 @@ test.skipIf(libfaketime === undefined)("a token expired only by our clock is ref
   await restartAfter(3 * HOUR_MS);
   for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
   expect(refreshesOf(world)).toBe(1);
-  // When the clock is set right, the new token seems to be valid for longer than it is, so X will refuse it.
+  // After the clock is set right, the service believes that the new token is valid for longer than it is. X will refuse
+  // the token when it has expired.
   await restartAfter(-3 * HOUR_MS);
   for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
   expect(refreshesOf(world)).toBe(1);

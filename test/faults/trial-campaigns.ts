@@ -20,19 +20,22 @@ export const GAP_DAYS = 3;
 const ON_THE_WAY_MS_MAX = 1_000;
 
 /**
- * Maximum time in ms by which two messages may be nearer than the gap, because it counts from the intents: the first
- * message may have waited for X.
+ * Maximum time in ms by which two messages may be nearer than the gap. The gap counts from intent to intent, and the
+ * first message may have reached X later than its intent.
  */
 const WAITED_MS_MAX = 60_000;
 
-/** Reaction of a recipient, by the sandbox's clock. `hold`: a message in X Chat, which the service cannot read. */
+/**
+ * Reaction of a recipient; `at` is its time by the sandbox's clock. `hold` is a message in X Chat, which the service
+ * cannot read.
+ */
 export interface Reaction {
   readonly id: string;
   readonly kind: "reply" | "stop" | "page" | "hold";
   readonly at: number;
 }
 
-/** Kinds of recipients, each with the campaigns that may write to them. */
+/** Kinds of recipients, each with the names of the campaigns that may write to them. */
 export const KINDS = {
   full: ["spring", "again", "summer"],
   noEvidence: [],
@@ -66,8 +69,8 @@ export function messagesOf({ sandbox }: Installation, own: string): readonly Sen
 }
 
 /**
- * Expects that X's messages keep each rule of campaigns, judged by X's record of messages alone. Returns the numbers of
- * each kind.
+ * Expects that X's messages keep each rule of campaigns, judging by the sandbox's record of messages and not by the
+ * log. Returns figures about them.
  */
 export function expectRulesKept(world: Installation, books: TrialBooks) {
   const messages = messagesOf(world, books.own);
@@ -156,8 +159,8 @@ export async function expectAgreement(world: Installation, service: Running, boo
 }
 
 /**
- * Counts X's messages by campaign, and the recipients who reacted to each as their newest. `either`: reactions while a
- * message was on its way, which count for that one or the one before.
+ * Counts X's messages by campaign, and the recipients whose newest message before their reaction was of that campaign.
+ * `either` counts reactions while a message was on its way, which may belong to it or to the one before.
  */
 function countByCampaign(messages: readonly Sent[], { reactions }: TrialBooks) {
   const none = () => ({ sent: 0, replied: 0, opted_out: 0, either: 0 });

@@ -8,7 +8,7 @@ import { click } from "./click-load.ts";
 const CLICKS = 5;
 const EXIT_CONFIG = 78;
 
-/** Events of a future version of reachlog. */
+/** Events that only a future version of reachlog knows. */
 const FUTURE: readonly (readonly [string, Omit<NewEvent, "id">])[] = [
   ["type", { type: "LinkUnfurled", data: {}, meta: { schema: 1, caller: "future" } }],
   ["version", { type: "LinkClicked", data: {}, meta: { schema: 99, caller: "future" } }],

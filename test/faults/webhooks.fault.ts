@@ -22,7 +22,7 @@ const PROGRAM = join(import.meta.dirname, "../process/programs/moved-clock.ts");
 /** Number of events: with the fault tests those of a small shop's day, otherwise a part. */
 const EVENTS = isWhole ? 20_000 : 1_500;
 
-/** Links that are clicked in turn; each has its own stream. */
+/** Codes of the links that are clicked in turn. Each link has its own stream in the log. */
 const CODES = Array.from("abcdefghijklmnopqrst");
 
 /** Number of simultaneous requests. */
@@ -33,7 +33,7 @@ interface Arrival {
   readonly type: string;
   readonly stream: string;
   readonly position: number;
-  /** Code of the clicked link; undefined for other events than clicks. */
+  /** Code of the clicked link; undefined for an event that is not a click. */
   readonly code: string | undefined;
 }
 
@@ -51,7 +51,8 @@ function createReceiver(name: string, delayMs = 0) {
     const headers = Object.fromEntries(request.headers);
     try {
       if (headers["x-receiver"] !== name) throw new Error("its own header is missing");
-      // The sender's clock may have moved, and the libraries compare with this machine's.
+      // The service's clock may have moved, so this process takes over the time in the request: the libraries compare
+      // that time with the clock here.
       setSystemTime(new Date(Number(headers["webhook-timestamp"]) * 1_000));
       for (const verifier of verifiers) verifier.verify(body, headers);
     } catch (fault) {
@@ -134,8 +135,8 @@ const pendingOf = (service: Running, channel: string): Promise<number> =>
   figure(service, `reachlog_outbox_pending{channel="${channel}",lane="events"}`);
 
 /**
- * Engines of the log, and how long the receiver is unreachable. The clock of a database server cannot be moved, so
- * there the receiver is unreachable until the end of the test.
+ * Engines of the log, and the number of steps in which the service's clock is moved. A database server's clock cannot
+ * be moved, so there the receiver is unreachable until the end of the test instead.
  */
 const ROWS = [
   ["in a file, down for an hour", async () => ({}), 6],
@@ -195,7 +196,7 @@ test.each(ROWS)(
     for (let step = 0; step < steps; step++) {
       const before = await figure(service, failed);
       service.process.kill("SIGUSR2");
-      // The dispatchers look at the time only when a click arrives, so some are posted.
+      // The dispatchers notice the new time only when a click arrives, so clicks are posted until they do.
       await until(
         async () => {
           await postClicks(() => service, 1);
@@ -205,10 +206,10 @@ test.each(ROWS)(
       );
     }
     down.comeBack();
-    // Dispatches that were given up are only sent again if an operator retries them.
+    // Some dispatches were given up. The service sends them only after an operator retries them, as this does.
     await until(
       async () => {
-        // The next attempts are due minutes after the last ones.
+        // Moves the service's clock, because the next attempts are due only minutes after the last ones.
         if (steps > 0) service.process.kill("SIGUSR2");
         const again = { all: true, channel: "webhook-billing" };
         expect((await service.post("/api/deliveries/retry", again, BEARER)).status).toBe(200);

@@ -8,7 +8,7 @@ export async function readPublicKey(world: Installation): Promise<string> {
   return out.trim();
 }
 
-/** A witness in a separate process, which is killed and restarted at the same address. */
+/** Opens a witness in a separate process, which the test can kill and restart at the same address. */
 export async function openWitness(world: Installation, key: string) {
   const said: string[] = [];
   const start = (port: number): Running["process"] => {

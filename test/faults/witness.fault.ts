@@ -15,7 +15,10 @@ const FLAGS = ["--preload", join(import.meta.dirname, "frequent-head-signing.ts"
 /** Number of clicks acknowledged while the witness misbehaves. */
 const CLICKS_EACH = 200;
 
-/** Server at the address where the service expects the witness. */
+/**
+ * Starts a server at the address where the service expects the witness. It passes requests on to the witness or
+ * misbehaves.
+ */
 async function startFront(witness: string) {
   let answer: RequestListener;
   let server: Server;
@@ -128,7 +131,7 @@ test("a faulty witness costs no append, and a rolled-back log is reported", asyn
   expect({ lost, doubled }).toEqual({ lost: [], doubled: [] });
   await expectWhole(world);
 
-  // The log and its side files are restored to the state before the witness cosigned more.
+  // Restores the log and its side files to their state before the witness cosigned newer heads.
   const files = logFiles(join(world.directory, "reachlog.sqlite"));
   const copies = logFiles(join(world.directory, "copies", "reachlog.sqlite"));
   mkdirSync(join(world.directory, "copies"));

@@ -8,8 +8,8 @@ import { libfaketime } from "./required-tools.ts";
 const LIMIT = 3;
 
 /**
- * Days that end unusually: why, in which zone, at which UTC time by the zone's published rules, and the days before and
- * after midnight.
+ * Days that end unusually: the reason, the zone, the UTC time of midnight by the zone's published rules, and the dates
+ * before and after midnight.
  */
 const ENDS_OF_DAYS: readonly (readonly [why: string, zone: string, midnight: string, before: string, after: string])[] =
   [
@@ -64,7 +64,7 @@ test.skipIf(libfaketime === undefined).each([
 ])(`each recipient gets at most one message while %s runs ${SPEED} times as fast`, async (_what, timersToo) => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   fakeClock(world, { speed: SPEED, timersToo });
-  // With this spacing the run lasts several leases by the fast clock.
+  // With so much time between two messages, the run lasts several leases by the fast clock.
   const spacing = timersToo ? 5 : 1;
   Object.assign(world.env, { DAILY_LIMIT: String(SLOW_RUN_MESSAGES), SEND_SPACING_SECONDS: String(spacing) });
   await addPeople(world, SLOW_RUN_MESSAGES + 5);

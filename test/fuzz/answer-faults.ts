@@ -7,7 +7,10 @@ import type { FuzzRequest } from "./requests.ts";
 /** Pattern of hosts that are not this machine's. */
 const FOREIGN = /^(evil\.example|x|127\.0\.0\.1:1:2)$/;
 
-/** Statuses for faults of networks, of load and of the log. A 500 is documented too, but is always a defect. */
+/**
+ * Statuses of answers that say that a network, the load or the log is at fault. A 500 is documented too, but always
+ * counts as a defect.
+ */
 const GATEWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /** Schema of a problem that no operation documents. */
@@ -23,20 +26,20 @@ const ANY_PROBLEM: Schema = {
   required: ["type", "title", "status", "detail", "instance"],
 };
 
-/** Schemas of any refusal by content type; a browser gets it as a page. */
+/** Content type of a refusal -> its schema. A program gets a problem in JSON, a browser gets a page. */
 const ANY_REFUSAL: ReadonlyMap<string, Schema> = new Map([
   ["application/problem+json", ANY_PROBLEM],
   ["text/html", { type: "string" }],
 ]);
 
-/** Returns the faults of an answer by the document alone. */
+/** Returns what is wrong with an answer, judged by the OpenAPI document. */
 export function faultsOf(request: FuzzRequest, answer: WireAnswer, operations: readonly Operation[]): string[] {
   const { status } = answer;
   if (status >= 500 && !GATEWAY.has(status)) return [`a ${status}`];
   const path = new URL(`http://127.0.0.1${request.path}`).pathname;
   const method = request.method ?? request.operation.method;
   const found = operations.filter((each) => isAt(each, path));
-  // A path with surplus slashes is treated as without them.
+  // The service ignores surplus slashes in a path.
   const plain = path.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, "");
   const alike = found.length > 0 ? found : operations.filter((each) => isAt(each, plain));
   // OpenAPI matches a concrete path before one with parameters.
@@ -80,12 +83,14 @@ function againstDocument(
   return [...missing, ...misfits(schema, value)];
 }
 
-/** True if the content type is JSON that the document describes, which single lines of JSON Lines are not. */
+/**
+ * True if the content type is JSON whose schema the document describes. It describes none for the lines of JSON Lines.
+ */
 function isJson(type: string | undefined): boolean {
   return type?.endsWith("json") === true && type !== "application/x-ndjson";
 }
 
-/** Statuses that refuse the content of a request; others depend on the service's state. */
+/** Statuses with which the service refuses the content of a request. Other refusals depend on the service's state. */
 const REFUSED: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
 /** Types of the problems about rules that no schema can express, such as that a time must not be in the future. */
@@ -94,8 +99,8 @@ const OF_ITS_MEANING = ["audience", "campaign", "consent", "conversion", "filter
 );
 
 /**
- * Pattern of errors about incompatible members of an operator's decision about dead letters, which no schema expresses:
- * it names letters or means all.
+ * Pattern of errors about members that exclude each other in a decision about dead letters: it either names letters or
+ * is about all of them. No schema expresses that.
  */
 const OF_A_DECISION =
   /^(?:give either (?:event_ids|recipients) or all|\w+ needs all|status in_doubt needs one of event_ids, .*)$/;
@@ -108,14 +113,14 @@ function isOfItsMeaning({ body }: WireAnswer, path: string): boolean {
 }
 
 /**
- * Returns the faults of an answer by the request's body: the service must accept bodies that are valid by the document
- * and refuse all others.
+ * Returns the faults of an answer, judged by the request's body: the service must accept a body that is valid by the
+ * document and refuse any other.
  */
 function againstBody(request: FuzzRequest, operation: Operation, answer: WireAnswer): string[] {
   const { body, headers, type } = request;
   if (body === undefined || body.verdict === "unknown" || operation !== request.operation) return [];
   if (body.verdict === "unfit") return answer.status < 300 ? [`${answer.status} for what does not fit`] : [];
-  // Texts of the full length in all members may exceed the limit of a body.
+  // A body whose members all have texts of the full length may exceed the size limit of bodies.
   if (answer.status === 413 && body.bytes.length > BODY_BYTES_MAX) return [];
   const isPlain = type === undefined && !headers.some((line) => /^(idempotency-key|content-encoding):/i.test(line));
   return isPlain && REFUSED.has(answer.status) && !isOfItsMeaning(answer, operation.path)

@@ -6,15 +6,18 @@ import type { Operation, Schema } from "./document.ts";
 export interface Body {
   readonly bytes: Uint8Array;
   /**
-   * Expected verdict on the content: the service must accept `fit` bodies and refuse `unfit` ones. For `unknown` ones
-   * any documented answer is right.
+   * Expected treatment of the body: the service must accept a `fit` one and refuse an `unfit` one. For an `unknown`
+   * one, any documented answer is right.
    */
   readonly verdict: "fit" | "unfit" | "unknown";
 }
 
 type Value = Readonly<Record<string, unknown>>;
 
-/** Text that every pattern for free text accepts. */
+/**
+ * Free text that every pattern for free text accepts. Tests match it against a pattern to find out if the pattern is
+ * for free text.
+ */
 const PROBE = "Probe ä";
 
 function textOf({ minLength = 0, maxLength = 300, pattern, format, examples = [] }: Schema): fc.Arbitrary<string> {
@@ -104,7 +107,10 @@ const MARK = "\ue000";
 const withBadByte = (json: string): Uint8Array =>
   Buffer.from(Buffer.from(json).toString("latin1").replaceAll(Buffer.from(MARK).toString("latin1"), "\xff"), "latin1");
 
-/** Functions that turn a valid body with a member into invalid JSON, ambiguous JSON or a text that cannot be stored. */
+/**
+ * Functions that break a valid body which has at least one member. The result is invalid JSON, ambiguous JSON, or has a
+ * text that cannot be stored.
+ */
 const breaks: readonly ((json: string, value: Value) => Uint8Array)[] = [
   (json) => utf8.encode(json.slice(0, -1)),
   (json) => utf8.encode(json + json),
@@ -140,7 +146,7 @@ export function bodiesOf({ body }: Operation): fc.Arbitrary<Body | undefined> {
   if (type !== "application/json") return fc.oneof(valid(schema).map(form), noise, fc.constant(undefined));
   const broken = fc.tuple(valid(schema), fc.constantFrom(...breaks)).map(([value, spoil]): Body => {
     const members = value as Value;
-    // An empty body is valid if no member is required, and most changes have no effect on it.
+    // A body without members is valid here, and most of the functions would not break it.
     if (Object.keys(members).length === 0) return { bytes: utf8.encode("{"), verdict: "unfit" };
     return { bytes: spoil(JSON.stringify(members), members), verdict: "unfit" };
   });

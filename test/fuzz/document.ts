@@ -96,12 +96,15 @@ const ANSWER_REF = "#/components/responses/";
 
 const PARAMETER_REF = "#/components/parameters/";
 
-/** Every operation of the service's document, and the console's pages and forms, which that document lacks. */
+/**
+ * Returns all operations of the service's document, and those for the console's pages and forms, which are not in the
+ * document.
+ */
 export function everyOperation(text: string): Operation[] {
   return [...operationsOf(text), ...operationsOf(consoleDocument())];
 }
 
-/** A document of the console's endpoints, which are the same in every deployment. */
+/** Returns an OpenAPI document of the console's endpoints. They are the same in every deployment. */
 function consoleDocument(): string {
   const endpoints = describeEndpoints();
   const programs = new Set(forPrograms(endpoints));
@@ -132,8 +135,8 @@ export function parseDocument(text: string): unknown {
 }
 
 /**
- * Returns the schema that a reference names. The reference to the shared members of problems stays, since `merge`
- * resolves it.
+ * Replaces a reference by the schema that it names. A reference to the members that all problems share is left for
+ * `merge`.
  */
 function findNamed(value: unknown, schemas: OpenApi["components"]["schemas"]): unknown {
   const ref = (value as { readonly $ref?: unknown } | null)?.$ref;
@@ -161,12 +164,12 @@ function operationOf({ components }: OpenApi, path: string, method: string, raw:
   );
   const named = (place: string) => parameters.filter((each) => each.in === place).map(({ name }) => name);
   const [body] = Object.entries(raw.requestBody?.content ?? {});
-  // Every answer must be documented under its own status, so `default` is ignored.
+  // Ignores the answer `default`, so that each answer must be documented under its own status.
   const statuses = Object.entries(raw.responses).filter(([status]) => status !== "default");
   const answers = statuses.map(([status, given]) => {
     const { headers, content } = "$ref" in given ? components.responses[given.$ref.slice(ANSWER_REF.length)]! : given;
     const contents = Object.entries(content).map(([type, { schema }]) => [type, merge(schema, components)] as const);
-    // The document lists the headers of every answer once, at the default one.
+    // The document lists the headers that every answer has only at the default answer.
     const all = { ...components.responses.problem.headers, ...headers };
     return [Number(status), { ...headersOf(components, all), content: new Map(contents) }] as const;
   });

@@ -9,7 +9,8 @@ import type { FuzzReport } from "./fuzz.ts";
 const KEPT_MIB_MAX = 150;
 
 /**
- * Memory that the requests may need temporarily: exports of the whole log, folds of the past and lists, in parallel.
+ * Memory in MiB that the requests may need for a while: for exports of the whole log, folds of the past and lists, all
+ * in parallel.
  */
 const TAKEN_MIB_MAX = 500;
 

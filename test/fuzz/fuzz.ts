@@ -25,7 +25,7 @@ export interface FuzzReport {
   /** Number of answers by status. */
   readonly statuses: ReadonlyMap<number, number>;
   /**
-   * Number of operations in the document; `seen` holds the documented answers that occurred, such as `POST /api/notify
+   * Number of operations in the document. `seen` are the documented answers that occurred, such as `POST /api/notify
    * 200`.
    */
   readonly operations: number;
@@ -47,7 +47,7 @@ export interface FuzzReport {
 export async function fuzz({ requests, seed, deployment }: FuzzOptions): Promise<FuzzReport> {
   await using world = await openInstallation();
   const service = await world.serve(deployment.settings);
-  // With the networks' rate limits the test would mostly wait.
+  // Raises the networks' rate limits, because the test would mostly wait for them.
   world.sandbox.slack.limit = 1e9;
   world.sandbox.telegram.limit = 1e9;
   if (deployment.settings["X_CLIENT_ID"] !== "") await authorize(service, world.sandbox);
@@ -68,7 +68,8 @@ export async function fuzz({ requests, seed, deployment }: FuzzOptions): Promise
   });
   const numRuns = Math.ceil(requests / TOGETHER);
   const { failed, errorInstance } = await fc.check(property, { numRuns, seed, endOnFailure: true });
-  // fast-check's own report would print every request of the batch with its documentation.
+  // Throws a short error instead of fast-check's report, which would print every request of the batch with its
+  // documentation.
   if (failed) throw new Error(`seed ${seed}: ${String(errorInstance)}`);
   return { ...counts.report(), operations: operations.length, ...(await endOf(world, service)) };
 }

@@ -3,7 +3,7 @@ import type { Schema } from "./document.ts";
 const FORMATS: Readonly<Record<string, RegExp>> = {
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
   "date-time": /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/,
-  // This pattern accepts more than the service does, which decides by the platform's URL parser.
+  // Pattern of a URL. It accepts more than the service does, which checks a URL with the platform's parser.
   uri: /^ *https?:./i,
   ipv4: /^[0-9.]+$/,
   ipv6: /^[0-9a-f.:]*:[0-9a-f.:]*$/i,

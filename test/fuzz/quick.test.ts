@@ -7,7 +7,7 @@ import { expectSound } from "./expect-sound.ts";
 const REQUESTS = 1_500;
 
 test(`the service answers ${REQUESTS} requests generated from its OpenAPI document as documented`, async () => {
-  // The same requests in each run; the long form in the fault tests uses new ones.
+  // The seed makes the requests the same in each run. The fault tests send more requests, with new seeds.
   const report = await fuzz({ requests: REQUESTS, seed: 20_261, deployment: WHOLE });
   expectSound(WHOLE, report);
   expect(report.requests).toBeGreaterThanOrEqual(REQUESTS);

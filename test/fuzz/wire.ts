@@ -10,7 +10,10 @@ export interface Wire extends Disposable {
   send(request: FuzzRequest): Promise<WireAnswer | undefined>;
 }
 
-/** Number of client addresses that send wrong tokens. After ten of them, the service blocks an address for a minute. */
+/**
+ * Number of client addresses that send wrong tokens. They are many, because the service blocks an address for a minute
+ * after ten wrong tokens.
+ */
 const GUESSERS = 1_000;
 
 export function openWire(url: string): Wire {

@@ -1,4 +1,4 @@
-/** Accessibility checks: can a page be used with poor sight, without a mouse, and on a phone? */
+/** Checks that a page can be used with poor sight, without a mouse, and on a phone. */
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { isWhole } from "./case-count.ts";
@@ -25,16 +25,19 @@ export async function violationsOf(
   page: Page,
   rules: keyof typeof RULES = "all",
 ): Promise<readonly (readonly [rule: string, element: string | undefined])[]> {
-  // The checker is injected as the browser's own tools are, because the page's policy allows only its own scripts.
+  // The page's policy allows only the page's own scripts, so the checker is injected by the browser's developer tools.
   if (!(await page.evaluate(() => "axe" in globalThis))) await inject(page);
   return page.evaluate(async (only) => {
-    // Omits passed checks, which would list most of the page several times.
+    // Leaves passed checks out of the result, because they would list most of the page several times.
     const { violations } = await axe.run({ resultTypes: ["violations"], ...only });
     return violations.map(({ id, nodes }) => [id, nodes[0]?.html] as const);
   }, RULES[rules]);
 }
 
-/** Takes about 100 ms less than `page.evaluate`, because the browser caches the compiled code. */
+/**
+ * Runs the checker's script in the page. This takes about 100 ms less than `page.evaluate`, because the browser caches
+ * the compiled code.
+ */
 async function inject(page: Page): Promise<void> {
   const session = await page.context().newCDPSession(page);
   await session.send("Runtime.evaluate", { expression: AXE });
@@ -42,8 +45,8 @@ async function inject(page: Page): Promise<void> {
 }
 
 /**
- * Lists the accessibility rules that a page breaks in a further state or width. A run of all files checks the contrast
- * of a page only once in each color scheme, and the fault tests check it here too.
+ * Lists the accessibility rules that a page breaks in one more of its states or widths. An ordinary test run checks
+ * contrast only once for each page and color scheme, so here contrast is checked only with the fault tests.
  */
 export function violationsInState(page: Page): ReturnType<typeof violationsOf> {
   return violationsOf(page, isWhole ? "all" : "all but contrast");
@@ -70,12 +73,12 @@ export async function violationsInSchemes(page: Page) {
 
 /** Returns the number of pixels by which a page is wider than its window. */
 export async function overhangOf(page: Page): Promise<number> {
-  // The text may appear before the stylesheet.
+  // Waits for the stylesheet, because the page's text may appear before it.
   await page.waitForLoadState();
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
 
-/** Maximum number of pixels between the end of what a page shows and the end of its scrolling. */
+/** Maximum number of pixels by which a page may scroll past the end of its content. */
 const PAST_END_PX_MAX = 8;
 
 /**

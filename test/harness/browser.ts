@@ -10,8 +10,8 @@ const INSTALLED = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 const EXECUTABLE = process.env["CHROMIUM"] ?? INSTALLED.find((path) => existsSync(path)) ?? "";
 
 /**
- * Arguments of the browser. They set its language, which differs without windows, and keep all its traffic on this
- * machine.
+ * Arguments of the browser. They set its language, because a browser without windows has another default, and keep all
+ * its traffic on this machine.
  */
 const ARGS = [
   "--accept-lang=en-US,en",

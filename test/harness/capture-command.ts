@@ -14,7 +14,7 @@ export interface Captured {
   readonly err: string;
 }
 
-/** Runs a command in this process. Rethrows the errors that `main.ts` would explain. */
+/** Runs a command in this process. Throws the errors that `main.ts` would explain to the operator. */
 export async function capture(
   command: MakeCommand,
   args: readonly string[],

@@ -9,7 +9,10 @@ export function countCases(whole: number): number {
   return isWhole ? whole : Math.ceil(whole * PART);
 }
 
-/** Share of the expected situations that a part of the cases must contain. Few cases vary more than all of them. */
+/**
+ * If only some of the cases are tried, this share of the situations to be expected must occur: the fewer the cases, the
+ * more their number varies by chance.
+ */
 const LEAST = 1 / 4;
 
 /** Returns how many situations the tried cases must contain if all cases contain at least `whole`. */

@@ -5,7 +5,7 @@ export const quoted = (word: string): string => `'${word}'`;
 
 const PROGRAM = onRuntime([]).map(quoted).join(" ");
 
-/** The demo in a process that a test started, and shells next to it. */
+/** The demo, which a test started as a process, and shells that run next to it. */
 export interface Demo extends AsyncDisposable {
   /** Output of the demo until it was ready. */
   readonly printed: string;
@@ -15,7 +15,8 @@ export interface Demo extends AsyncDisposable {
   /** Sends the signal to the demo. Resolves with its exit code once it has ended. */
   end(signal: NodeJS.Signals): Promise<number>;
   /**
-   * Runs a shell line next to the demo, as in another terminal. `until`: interrupts the line once its output matches.
+   * Runs a shell line next to the demo, as in another terminal. If `until` is given, interrupts the line as soon as its
+   * output matches.
    */
   shell(line: string, until?: RegExp): Promise<{ code: number | null; out: string; err: string }>;
 }
@@ -52,7 +53,7 @@ export async function startDemo(
       return child.exited;
     },
     async shell(line, until) {
-      // With `exec`, a signal reaches the command instead of the shell.
+      // `exec` replaces the shell by the command, so that a signal reaches the command.
       const command = line.replace(/(?:bun )?reachlog /, `exec ${PROGRAM} `);
       const beside = Bun.spawn(["sh", "-c", command], { ...options, stdio: ["ignore", "pipe", "pipe"] });
       const err = new Response(beside.stderr).text();

@@ -8,15 +8,15 @@ import { foldRange } from "../../src/projector/fold-range.ts";
 export interface FoldOptions {
   /** Position of the last event to fold; default: the end of the log. */
   readonly to?: number;
-  /** Time after which recorded events are ignored. */
+  /** Events that were recorded after this time are ignored. */
   readonly until?: Date;
-  /** Called now and then with the position of the event just folded. */
+  /** Called now and then during the fold, with the position of the event just folded. */
   readonly onProgress?: (position: number) => void;
 }
 
 export interface Folded<Name extends ProjectionName> {
   readonly states: SomeStates<Name>;
-  /** Position of the last event before the given end; 0 if there is none. */
+  /** Position of the last event up to the given end; 0 if there is none. */
   readonly position: number;
   /** Time of the event at `position`; undefined if there is none. */
   readonly time: string | undefined;

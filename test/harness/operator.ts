@@ -12,8 +12,8 @@ const TABS_MAX = 300;
 export interface Operator {
   readonly page: Page;
   /**
-   * Errors of pages that the operator opened: scripts that failed, dialogs, violations of the content policy, requests
-   * without a response.
+   * Errors of all pages that the operator opened: scripts that failed, dialogs, violations of the content policy, and
+   * requests without a response.
    */
   readonly wrong: string[];
   /** Opens another tab of the same browser, which is signed in too. */
@@ -26,17 +26,23 @@ export interface Operator {
   openOver(name: RegExp): Promise<void>;
   /** Presses a button or switch, mostly by its name, and waits for the resulting page. */
   press(target: string | RegExp | Locator, role?: "button" | "switch"): Promise<void>;
-  /** Opens a part of the page or, without script, the page with a confirmation. */
+  /**
+   * Opens a part of the page that is closed at first. Without script, opens the page that asks for a confirmation
+   * instead.
+   */
   unfold(summary: string): Promise<void>;
-  /** Opens the link of the first element that matches the selector on the current page. */
+  /** Opens the address of the first link on the current page that matches the selector. */
   open(selector: string): Promise<void>;
   fill(label: string, text: string): Promise<void>;
   chooseFile(label: string, path: string): Promise<void>;
-  /** Imports a file from the page of people, after a look at its preview: in a dialog or, without script, on a page. */
+  /**
+   * Imports a file from the page of people. Calls `look` while the import's preview is shown, before it is confirmed:
+   * in a dialog or, without script, on a page.
+   */
   importFile(path: string, look?: () => Promise<void>): Promise<void>;
   /** Moves a slider to its start and waits for the resulting page. Needs script. */
   slideToStart(slider: Locator): Promise<void>;
-  /** Waits until the text or element appears on the page, which updates by itself or, without script, is reloaded. */
+  /** Waits until the text or element appears. The page updates by itself or, without script, is reloaded until then. */
   sees(what: string | RegExp | Locator): Promise<void>;
 }
 
@@ -131,7 +137,10 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
 }
 
 interface Hand {
-  /** Uses a link, button or other target: by a click, or by pressing `key` on it. */
+  /**
+   * Uses a link, button or other target: an operator with a mouse clicks it, and one with only a keyboard presses `key`
+   * on it.
+   */
   use(target: Locator, key: "Enter" | "Space"): Promise<void>;
   fill(target: Locator, text: string): Promise<void>;
   slideToStart(slider: Locator): Promise<void>;
@@ -200,7 +209,7 @@ async function tabTo(page: Page, target: Locator): Promise<void> {
 function noteWhatIsWrong(page: Page, wrong: string[]): void {
   page.on("pageerror", ({ message }) => wrong.push(message));
   page.on("console", (message) => {
-    // Includes refusals of the policy and answers of 400 and more.
+    // The browser reports violations of the content policy, and responses with a status of 400 or more, as errors too.
     if (message.type() === "error") wrong.push(`${message.location().url}: ${message.text()}`);
   });
   page.on("dialog", (dialog) => {
@@ -209,7 +218,7 @@ function noteWhatIsWrong(page: Page, wrong: string[]): void {
   });
   page.on("requestfailed", (request) => {
     const why = request.failure()?.errorText ?? "";
-    // A page that is left aborts its last requests and its stream, which is no error.
+    // When the operator leaves a page, the browser aborts the page's last requests and its stream. That is no error.
     if (why !== "net::ERR_ABORTED") wrong.push(`${request.url()}: ${why}`);
   });
 }

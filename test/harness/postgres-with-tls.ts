@@ -9,7 +9,10 @@ export interface PostgresWithTls extends AsyncDisposable {
   readonly certificate: string;
 }
 
-/** Folder for the certificate. Not below `/dev`, which Deno lets a program read only if it allows everything. */
+/**
+ * Folder for the certificate. It is not below `/dev`, where Deno lets a program read only if the program may do
+ * everything.
+ */
 const DISK = "/var/tmp";
 
 const DAY_MS = 86_400_000;

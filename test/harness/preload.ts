@@ -1,4 +1,4 @@
-/** Loaded before each run of tests, for all harnesses. */
+/** Test runs load this file first. It sets up what all harnesses need. */
 import { setDefaultTimeout } from "bun:test";
 import { useTemporaryFolder } from "./temporary.ts";
 

@@ -28,13 +28,13 @@ export interface Installation extends AsyncDisposable {
   /** Starts `reachlog serve` as a process and waits until it listens. */
   serve(more?: Record<string, string>, flags?: readonly string[]): Promise<Running>;
   /**
-   * Runs `reachlog serve` in this process and waits until it listens, for a fifth of the processor time of a process. It
-   * ends in an orderly way when the installation ends, at the latest. On Deno it is a process.
+   * Runs `reachlog serve` in this process, which takes a fifth of the processor time of a process, and waits until it
+   * listens. The service ends with the installation, at the latest. On Deno it is a process.
    */
   host(more?: Record<string, string>, args?: readonly string[]): Promise<ListeningService>;
   /**
-   * Runs one command of reachlog to its end in this process, which costs a tenth of a process of its own. Paths are
-   * absolute. On Deno, whose tests are about the runtime, it is a process.
+   * Runs one command of reachlog to its end in this process, which takes a tenth of the processor time of a process.
+   * Paths must be absolute. On Deno, whose tests are about the runtime, the command is a process.
    */
   command(...args: string[]): Promise<Captured>;
   /** Like `command`, with further settings. */
@@ -215,8 +215,8 @@ export async function authorize(
 }
 
 /**
- * Maximum number of times that {@link until} asks. The expected change takes seconds, so many calls take minutes. It is
- * a number and not a time, because a busy machine answers slowly.
+ * Maximum number of calls by {@link until}. Together they take minutes, and an expected change takes seconds. The
+ * number is limited and not the time, because a busy machine answers slowly.
  */
 const ASKED_MAX = 600;
 
@@ -229,15 +229,18 @@ const PAUSE_MS_MIN = 20;
  */
 const PAUSE_SHARE = 2;
 
-/** Pause as a share of the time waited so far: a long wait needs few calls, and ends a tenth later at most. */
+/**
+ * Pause between two calls as a share of the time waited so far. A long wait then needs few calls, and lasts at most a
+ * tenth too long.
+ */
 const WAITED_SHARE = 1 / 10;
 
 /** Maximum pause for a long wait, in ms. */
 const PAUSE_MS_MAX = 1_000;
 
 /**
- * Repeats `ask` until `wanted` accepts the answer, for changes that no event of ours announces. `msMax`: maximum time,
- * only for tests of how long something takes.
+ * Repeats `ask` until `wanted` accepts the answer, for changes that no event of ours announces. `msMax` is a time limit
+ * for tests that check how long something takes.
  */
 export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boolean, msMax = Infinity): Promise<T> {
   const startedAt = performance.now();

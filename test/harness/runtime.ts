@@ -33,8 +33,8 @@ const PROGRAMS: Readonly<Record<string, () => readonly string[]>> = {
 const isBinary = RUNTIME.includes("/");
 
 /**
- * Builds the command line of the service, or of `module`. `flags`: for the runtime. A binary accepts neither, so Bun
- * and the source then take its place.
+ * Builds the command line of the service or, if given, of `module`; `flags` are for the runtime. A binary accepts
+ * neither `flags` nor `module`, so with them Bun runs the source instead.
  */
 export function onRuntime(
   args: readonly string[],
@@ -57,8 +57,8 @@ export function buildBinary(folder: string): string {
 }
 
 /**
- * Returns the path of the Deno that the lock file names. Its package would link it by an install script, and packages
- * may run none here.
+ * Returns the path of the Deno that the lock file names. Deno's package would link it by an install script, and
+ * packages may run none here.
  */
 export function denoProgram(): string {
   const { platform, arch } = process;

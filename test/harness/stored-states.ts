@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { encodeState } from "../../projections/encode-state.ts";
 import { unpackState } from "../../src/projector/snapshots.ts";
 
-/** Decodes the snapshots in a log's file, by name; an encrypted one stays as stored. */
+/** Returns the decoded snapshots in a log's file, by their names. An encrypted snapshot is returned as it is stored. */
 export async function readStoredStates(file: string): Promise<Record<string, string>> {
   using db = new DatabaseSync(file, { readOnly: true, timeout: 10_000 });
   const texts: Record<string, string> = {};

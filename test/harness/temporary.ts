@@ -1,4 +1,4 @@
-/** The place of a run's temporary files. */
+/** Creates the folder for the temporary files of a test run. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -14,8 +14,8 @@ const FREE_BYTES_MIN = 2 ** 31;
 const OF_A_RUN = /^reachlog-tests-(\d+)$/;
 
 /**
- * Gives this process and its children a folder for temporary files, which is removed when the process exits. Folders of
- * killed runs are removed by the next run.
+ * Gives this process and its children a folder for temporary files, and removes it when the process exits. If a run is
+ * killed, the next run removes its folder.
  */
 export function useTemporaryFolder(): void {
   const given = process.env["TMPDIR"];

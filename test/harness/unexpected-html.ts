@@ -5,7 +5,7 @@ const ELEMENTS = new Set(
    form label input kbd select option button fieldset legend textarea`.split(/\s+/),
 );
 
-/** SVG elements inside a `symbol`, which draw an icon, and the bars of a chart. */
+/** SVG elements that the console uses: inside a `symbol`, where they draw an icon, and as the bars of a chart. */
 const SHAPES = new Set(["path", "circle", "rect", "line", "polyline", "polygon", "ellipse"]);
 
 /**

@@ -39,7 +39,7 @@ interface Book {
   anonymous: number;
   bots: number;
   probes: number;
-  /** Visitors of the links, each as a day and a user agent. */
+  /** People who visited the links, each as a day and a user agent. */
   readonly visitors: Set<string>;
 }
 
@@ -70,7 +70,7 @@ function follow(world: AppHarness, code: string, headers: Record<string, string>
   );
 }
 
-/** Sends each member their message; for every fifth, X fetches the links with user agents of browsers. */
+/** Sends each member their message. For every fifth message, X also fetches the links with user agents of browsers. */
 async function send(world: AppHarness, books: Books): Promise<void> {
   for (const variant of VARIANTS) {
     const added = { domain: "go.example", code: `shared-${variant}`, target: "https://shop.example/", variant };

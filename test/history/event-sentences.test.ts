@@ -27,7 +27,7 @@ const optIn = {
 } as const;
 const failure = { ...message, detail: "", reason: "recipient_closed", frees_quota: true, retry: false } as const;
 
-/** Sentences for each type of event. */
+/** Type of an event -> examples of its data, each with the sentence that describes it. */
 const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, string])[] } = {
   RecipientAdded: [
     [
@@ -729,7 +729,7 @@ test("the sentence for any event is one line without terminal control characters
     }),
     { numRuns: countCases(2_000) },
   );
-  // Control: some events contained such characters.
+  // Proves that the check was needed: some events contained control characters.
   expect(hostile).toBeGreaterThan(10);
 });
 

@@ -25,7 +25,7 @@ export function logInMemory(history: readonly Recorded[]): EventStore<Event> {
     },
     async *readFolded(query: Query = {}): AsyncGenerator<readonly Folded[]> {
       const found = select(query);
-      // The reader gets batches of two events, so that the code between batches is tested too.
+      // Gives the events in batches of two, so that the reader's code between batches is tested too.
       for (let at = 0; at < found.length; at += 2) yield found.slice(at, at + 2);
     },
     snapshots: { list: async () => [] },
@@ -34,7 +34,7 @@ export function logInMemory(history: readonly Recorded[]): EventStore<Event> {
   return readings as unknown as EventStore<Event>;
 }
 
-/** The stream that the service appends an event to. */
+/** Returns the stream to which the service appends such an event. */
 function streamOf(event: Recorded): string {
   if (event.type === "LinkClicked") return STREAMS.link(event.data.domain, event.data.short_code);
   if (event.type === "DispatchRetryRequested") return STREAMS.requests;

@@ -204,7 +204,8 @@ test("dry runs cost the day on which they started, and no message", async () => 
 
 test("signals cost the day on which they came, and no run", async () => {
   const read: NewEvent = { type: "InboxRead", data: { run_id: "run-0", messages: 5 } };
-  // The events are an hour apart, so the last two are of the next day.
+  // The events are an hour apart. The first of the three charges is still on the first day, the other two are on the
+  // next day.
   const states = fold([...Array.from({ length: 23 }, () => read), ...[0.01, 0.02, 0.04].map(toCharge)]);
   const within = async (day: string) => {
     const from = Date.parse(day);

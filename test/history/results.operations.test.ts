@@ -63,7 +63,7 @@ test("the results command prints a row per variant and a total, with reply rates
     "Autumn invite | B | 1 | 0 | 0 | 1 | 0 | 0 | - | - | - | - | - | - | -",
     "all | 2 | 1 | 0 | 1 | 1 | 0 | 100 % | 21 % to 100 % | 1 | 0 | 0 | 1 | -",
   ]);
-  // The two variants are of different templates, so nothing is judged.
+  // The two variants are of different templates, so there is no sentence that compares them.
   expect(rows[3]).toStartWith("Clicks are counted by UTC day.");
   expect(rows.slice(4)).toEqual([`(the beginning to now, UTC; as of position 7, ${timeAt(7)})`, ""]);
 });

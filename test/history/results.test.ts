@@ -78,7 +78,10 @@ function fold(told: readonly Told[]) {
 
 const ALWAYS: Interval = { from: undefined, to: undefined };
 
-/** Two runs on two days. Each variant has its own link and both share one; one recipient consented to tracking. */
+/**
+ * Two runs on two days. Each variant has a link of its own, and one link is in both variants. One recipient has
+ * consented to tracking.
+ */
 const STORY: readonly Told[] = [
   ...message("2026-11-20T08:00:00.000Z", "1", { links: ["go.example/a", "go.example/both"], basis: "opt_in" }),
   ...message("2026-11-20T08:10:00.000Z", "2", {
@@ -119,7 +122,7 @@ test.each<[string | undefined, string | undefined, clicks: number, mergedTo: str
   [undefined, "2026-11-10", 7, "2026-11-10"],
   [undefined, "2026-11-09", 0, "2026-11-10"],
   ["2026-11-10", undefined, 5, "2026-11-10"],
-  // Start of the previous interval.
+  // The previous interval of the same length, with which this one is compared, begins with the last merged day.
   ["2026-11-16", "2026-11-21", 5, "2026-11-10"],
   ["2026-11-20", "2026-11-21", 5, null],
 ])("clicks of merged days count from %s to %s only if all are within", async (from, to, clicks, mergedTo) => {

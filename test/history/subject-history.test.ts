@@ -25,7 +25,10 @@ const named = (subject: string) => (people: Contacts) => findNamed(people, subje
 /** False for an erased recipient, whose data is no longer in the event. */
 const isSomebody = ({ id, username }: Recipient): boolean => id !== undefined || username !== undefined;
 
-/** Returns a predicate for events in which a recipient has a handle that another one had or gets in this log. */
+/**
+ * Returns a predicate. It is true for an event in which a recipient has a handle that another recipient also had at
+ * some time in this log.
+ */
 function handOnIn(events: readonly Recorded[]): (event: Recorded) => boolean {
   const holders = new Map<string, Set<string>>();
   const handleOf = ({ data }: Recorded): string =>
@@ -38,15 +41,15 @@ function handOnIn(events: readonly Recorded[]): (event: Recorded) => boolean {
   return (event) => handleOf(event) !== "" && (holders.get(handleOf(event))?.size ?? 0) > 1;
 }
 
-/** Progress of a run, which only the history of the whole run contains. */
+/** Types of events about the progress of a run. Only the history of the whole run contains them. */
 const COURSE = ["RunPaused", "InboxRead", "SourceRead"];
 
 const at = (events: readonly Recorded[], positions: readonly number[]): Recorded[] =>
   positions.map((position) => events[position - 1] as Recorded);
 
 /**
- * Removes from a contact the count of messages accepted before a refusal, because it includes messages to other
- * recipients. Also removes `replaced`, which contains such counts.
+ * Removes from a contact what depends on other recipients: the count of messages accepted before a refusal, and
+ * `replaced`, which contains such counts.
  */
 function withoutCount(person: Contact) {
   return { ...person, wasRefused: person.refused_after !== undefined, refused_after: undefined, replaced: undefined };
@@ -68,7 +71,8 @@ describe("the history of a recipient", () => {
         const about = events.slice(0, to).filter((event) => {
           if (event.type === "DirectMessageAttempted")
             for (const { code } of event.data.personal_links ?? []) codes.add(code);
-          // A click on a recipient's own link, once they have one, and a conversion after it.
+          // The history of a recipient contains clicks on their own links, once a message with the link was sent, and
+          // conversions after such clicks.
           if (event.type === "PersonalLinkClicked") return codes.has(event.data.code);
           if (event.type === "ConversionRecorded" || event.type === "ConversionReversed")
             return codes.has(event.data.code ?? "");
@@ -95,7 +99,8 @@ describe("the history of a recipient", () => {
             (await historyOfRecipient(readingOf(events), named(person.id ?? person.username ?? ""))) ?? {};
           const own = at(events, positions);
           const alone = fold(contacts, contacts.initial(), own);
-          // The time when the handle belonged to another recipient is in that recipient's history.
+          // If the handle belonged to another recipient for a time, that time is in the other one's history. So the
+          // recipient's own events alone do not give the same contact.
           if (!own.some((event) => isShared(event))) {
             expect([...alone.people.values()].map(withoutCount)).toEqual([withoutCount(person)]);
             if (alone.handles.size + alone.former.size > 1) renamed++;
@@ -106,7 +111,7 @@ describe("the history of a recipient", () => {
       }),
       CASES,
     );
-    // Some of the recipients had changed their handle.
+    // Some of the recipients must have changed their handle, so that the test covers that.
     expect(renamed).toBeGreaterThan(countSituations(50));
   });
 });
@@ -136,7 +141,7 @@ function ofLink(events: readonly Recorded[], code: string): number[] {
   );
 }
 
-/** Returns the positions of all events about these ids; the service's commands refer to positions. */
+/** Returns the positions of all events about these ids. */
 function familyOf(events: readonly Recorded[], ids: readonly string[]): number[] {
   return events
     .filter((event) => subjectsOf(events, event).some((id) => ids.includes(id)))
@@ -144,8 +149,8 @@ function familyOf(events: readonly Recorded[], ids: readonly string[]): number[]
 }
 
 /**
- * Returns the id of an event and of the events that it is about, with retries resolved. A webhook may carry an event,
- * and such a dispatch is about that event alone.
+ * Returns the id of an event and the ids of the events that it is about, also through retries. A dispatch of an event
+ * to a webhook is about that event alone.
  */
 function subjectsOf(events: readonly Recorded[], event: Recorded): readonly string[] {
   if ("event_id" in event.data) return [event.data.event_id, event.id];
@@ -190,7 +195,7 @@ test("the history of a message event has its message and the bounds of its run",
             (!("recipient" in data) && !COURSE.includes(type)) ||
             position === asked.position ||
             ("attempt_id" in data && data.attempt_id === attempt));
-        // The history of a run or message also contains the delivery of the event that asks for it, to the webhook.
+        // If a webhook carries the event that asks for the run or message, the history also contains that delivery.
         const delivered = familyOf(events, [asked.id]);
         const family = events
           .filter((event) => belongs(event) || delivered.includes(event.position))

@@ -7,7 +7,10 @@ const ENDPOINTS = describeEndpoints();
 
 const EVIL = "https://evil.example";
 
-/** Ways to request a path: authorized, anonymous, or with a wrong token, method, body or host. */
+/**
+ * Ways to request a path: with the token, without one, with a wrong token, with another method, with an invalid body,
+ * and with another host.
+ */
 const WAYS = [
   { token: TOKEN },
   {},
@@ -29,7 +32,7 @@ describe.each([...ENDPOINTS, { method: "GET", path: "/nothing" }])("every respon
     });
     expect([status, headers.get("x-content-type-options")]).toEqual([status, "nosniff"]);
     expect([...headers.keys()].filter((name) => name.startsWith("access-control-"))).toEqual([]);
-    // The API document is the same for all callers, and a redirect without a cookie contains nothing private.
+    // The API document is the same for all callers, so caches may store it.
     const isPublic = path === "/openapi.json" && status === 200;
     if (!isPublic) expect([status, headers.get("cache-control")]).toEqual([status, "no-store"]);
   });

@@ -9,12 +9,15 @@ const CLICK = { event: "click", domain: "go.example", short_code: "spring", orig
 
 type Routes = App["~Routes"];
 
-/** False if the type of a body or response is `any` or `unknown`, so that a typed client learns nothing from it. */
+/**
+ * True if the type says something about a body or response: it is neither `any` nor `unknown`, which would tell a typed
+ * client nothing.
+ */
 type IsTyped<Type> = 0 extends 1 & Type ? false : unknown extends Type ? false : true;
 
 /**
- * Union of an app's operations, each as its path and method: those with typed bodies and responses if `Typed`,
- * otherwise the rest.
+ * Union of the operations in an app's tree of routes, each written as path and method. If `Typed`, these are the
+ * operations with typed bodies and responses; otherwise all others.
  */
 type Operations<Tree, Typed extends boolean, Path extends string = ""> = {
   [Key in keyof Tree & string]: Tree[Key] extends { readonly body: infer Body; readonly response: infer Response }
@@ -27,8 +30,8 @@ type Operations<Tree, Typed extends boolean, Path extends string = ""> = {
 type Typed = Operations<Routes, true>;
 
 /**
- * Each operation with typed bodies and responses: all except the console's forms. A missing or an extra entry does not
- * compile.
+ * All operations with typed bodies and responses: every operation except the console's forms. A missing or a surplus
+ * entry is an error of the compiler.
  */
 const OPERATIONS: Readonly<Record<Typed, true>> = {
   " get": true,

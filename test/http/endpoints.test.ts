@@ -27,7 +27,10 @@ const SPECIFIED = [
   "POST /api/messaging token",
 ];
 
-/** Endpoints that a network calls, which shows a secret that is no token. */
+/**
+ * Endpoints that a network calls. The network proves itself by a secret that is not a token, so these endpoints count
+ * as open.
+ */
 const FOR_NETWORKS = ["GET /api/messaging/whatsapp open", "POST /api/messaging/whatsapp open"];
 
 const isSpecified = ({ path }: { readonly path: string }): boolean => /^\/(social|api)(\/|$)/.test(path);
@@ -44,7 +47,7 @@ test("every endpoint has a unique path and method, and a unique id", () => {
   }
 });
 
-/** Protection of an endpoint -> the policies under which it admits callers without a token. */
+/** Protection of an endpoint -> the policies under which the endpoint admits a caller without a token. */
 const WITHOUT_TOKEN: Readonly<Record<Protection, readonly string[]>> = {
   open: ["spec", "strict", "spec without tokens"],
   strict: ["spec", "spec without tokens"],

@@ -19,7 +19,7 @@ test.each([
   [new StoreFull(), "503 log-unavailable", "5"],
   [new StoreOverloaded(), "503 log-unavailable", "5"],
   [new StoreClosed(), "503 log-unavailable", "5"],
-  // The answer must not invite a repeat of a request that may have been recorded.
+  // This append may have been recorded, so the answer must not invite the caller to repeat the request.
   [new AppendInDoubt(new Error(CANARY)), "503 log-in-doubt", null],
 ])("every POST during a log failure (%s) is answered with %s", async (fault, problem, seconds) => {
   await using world = await failing(fault);

@@ -6,7 +6,7 @@ import { gateFolds } from "../harness/memory/gated-folds.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
-/** Opens an app that has just started and has not folded any projection. `fold` makes it fold the whole log. */
+/** Opens an app that has just started, so that none of its projections is folded. `fold` lets it fold the whole log. */
 async function openStarted(more: Parameters<typeof openApp>[0] = {}) {
   let gate: ReturnType<typeof gateFolds> | undefined;
   const world = await openApp({

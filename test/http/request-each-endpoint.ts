@@ -29,7 +29,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
 /** Query parameters of console pages, with example values: a search, and a page as of an earlier position. */
 const QUERIES = { q: "?q=sara_sells", as_of: "?as_of=1" };
 
-/** Fields for every form of the console. A form ignores the fields of other forms. */
+/** Fields that are sent with every form of the console. A form ignores the fields that only other forms have. */
 const FIELDS: Readonly<Record<string, string>> = {
   back: "/people",
   token: "not-a-token",
@@ -46,8 +46,8 @@ export function formTokenIn(page: string): string {
 }
 
 /**
- * Builds one request to each operation of an OpenAPI document, with the example body of the document. Pages are also
- * requested with each supported query.
+ * Builds one request for each operation of an OpenAPI document, with the document's example as the body. A page is
+ * requested once more with each query in QUERIES that it supports.
  */
 export function oneOfEach(document: string, caller: Caller): readonly OneRequest[] {
   return everyOperation(document).flatMap((operation) => {

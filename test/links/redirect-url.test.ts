@@ -29,7 +29,7 @@ test("a target stays as it is if nothing is to be added", () => {
   expect(toRedirectUrl("https://shop.example/?a=%41#b", none)).toBe("https://shop.example/?a=%41#b");
 });
 
-/** Texts with which a query could try to leave its place in a URL. */
+/** Texts in the visitor's query that could try to break out of the query of the target's URL. */
 const HOSTILE = [
   "&",
   "=",

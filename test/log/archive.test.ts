@@ -204,7 +204,7 @@ test.each(PLACES)(
         await eventLog.append(STREAMS.link("go.example", "x"), [clickOf()], {});
       }
       {
-        // A service that ends saves its states, so the next one folds no archived event.
+        // A service saves its states when it ends. So the next service folds no archived event.
         await using service = await startService(config, SILENT);
         expect(service.url).toStartWith("http");
       }
@@ -219,7 +219,8 @@ test.each(PLACES)(
     for (const name of names) move(name, "", ".away");
     expect(String(await startService(config, SILENT).catch((fault: unknown) => fault))).toContain(names[1]!);
     move(names[1]!, ".away", "");
-    // Keys that no start has bound to this log may be new ones, whose readers would take all data for erased.
+    // No start has bound these keys to the log. They might be new and empty, and with them all personal data would look
+    // erased, so the log must not open.
     const keysName = folder.file("new-keys.sqlite");
     await using secrets = await openSecretStore({ place: sqliteSecrets(keysName), master: Buffer.alloc(32, 9) });
     const opening = openEncryptedLog({

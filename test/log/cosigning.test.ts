@@ -38,7 +38,7 @@ async function listen(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Returns a request handler that answers as the witness does. */
+/** Returns a request handler that passes each request to the witness and answers what the witness answers. */
 const answers =
   (witness: Witness): RequestListener =>
   (request, response) => {
@@ -100,7 +100,7 @@ async function write(eventLog: EventLog, count: number): Promise<void> {
     await eventLog.append("requests", [{ type: "MessageRequested", data: { text: `${number}` } }], SERVICE_METADATA);
 }
 
-/** Waits for a condition that a later turn of the event loop fulfils. */
+/** Waits for a condition that becomes true in one of the next turns of the event loop. */
 async function until(isThere: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await isThere())) await new Promise(setImmediate);
 }

@@ -94,7 +94,7 @@ describe("handle", () => {
       STREAMS.outreach,
       () => {
         seen.push(skippedIn(house));
-        // The first time, another append comes first.
+        // During the first decision, another append gets in before this one.
         if (seen.length === 1) void house.append(skipOf("rival"));
         return { events: [skipOf(`mine, having seen ${skippedIn(house)}`)] };
       },
@@ -111,7 +111,7 @@ describe("handle", () => {
       house.deps,
       STREAMS.outreach,
       () => {
-        // A type that no state of the outreach stream folds.
+        // Event of a type that none of the states about outreach uses.
         const stranger: NewEvent = { type: "KeyRotated", data: { from: "0123456789abcdef", to: "fedcba9876543210" } };
         if (++decisions === 1) void house.append(stranger);
         return { events: [skipOf("1")] };
@@ -178,7 +178,7 @@ describe("handle", () => {
     const decide = () => {
       decidedAt.push(now);
       const decision = { events: [skipOf(String(now))] };
-      // The process pauses before it appends.
+      // After its first decision, the process pauses before it appends.
       if (decidedAt.length === 1) now += 2_000;
       return decision;
     };

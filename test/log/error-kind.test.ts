@@ -19,7 +19,7 @@ const FAULTS: readonly (readonly [unknown, ErrorKind | undefined])[] = [
   [new InvalidEvent("unknown event type"), "damaged"],
   [new InvalidAppend("no events"), undefined],
   [new TypeError("undefined is not a function"), undefined],
-  // Only resembles an error of ours, as a network's fault may.
+  // This error only looks like one of ours. An error of a network may have such members.
   [Object.assign(new Error("refused"), { kind: "configuration", code: "full" }), undefined],
   [undefined, undefined],
 ];

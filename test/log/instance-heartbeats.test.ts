@@ -48,7 +48,7 @@ async function openWorld() {
         const due = sleepers.filter(({ until }) => until <= now);
         sleepers = sleepers.filter(({ until }) => until > now);
         for (const { wake } of due) wake();
-        // Time for a few round trips through the writer thread.
+        // Leaves time for a few round trips through the writer thread.
         for (let trip = 0; trip < 4; trip++) {
           await snapshots.remove(["none"]);
           await new Promise(setImmediate);
@@ -145,7 +145,7 @@ test("an instance continues with one warning while its heartbeats fail", async (
   await using a = await world.join("a");
   world.refuse(new Error("away"));
   await world.pass(20);
-  // Two consecutive heartbeats failed.
+  // Two heartbeats in a row failed, but only one warning was logged.
   expect(world.warned).toEqual(["a heartbeat failed"]);
   expect(idsOf(a)).toEqual(["a"]);
 });

@@ -53,7 +53,7 @@ describe("the clock of a server's log", () => {
           await world.look(thereMs, backMs);
           fastest = Math.min(fastest, thereMs + backMs);
           const behindMs = world.log - world.clock.now();
-          // Both times are in whole milliseconds.
+          // Both clocks count whole milliseconds, so the difference may be off by one.
           expect(behindMs).toBeGreaterThanOrEqual(-1);
           expect(behindMs).toBeLessThanOrEqual(fastest + 2);
         }

@@ -10,7 +10,8 @@ async function expectIdentified(place: StorePlace): Promise<string> {
   expect(await place.identify()).toBeUndefined();
   const opened = await (async () => {
     await using store = await place.open();
-    // Checked while the log is open and, below, after it was closed.
+    // Identifies the place of the log while the log is open. Below, it is identified once more after the log was
+    // closed.
     expect(await place.identify()).toEqual({ id: store.id, epoch: store.epoch });
     return fingerprintLog(store);
   })();

@@ -15,8 +15,8 @@ import { METADATA, newLogFile, newNotes, randomId, toStateContext } from "../har
 const SEED = new Uint8Array(32).fill(5);
 
 /**
- * Opens an instance that has read `events` events. Its watchdog checks the log `left` times without a wait, then
- * pauses.
+ * Opens an instance that has read `events` events. Its watchdog checks the log `left` times in a row, then waits for
+ * ever.
  */
 async function openInstance(
   events: number,

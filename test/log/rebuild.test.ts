@@ -12,7 +12,10 @@ import { countCases } from "../harness/case-count.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/rebuild-log.ts";
 
-/** Returns options with which a rebuild folds the worker thread's part on a separate connection, as that thread does. */
+/**
+ * Returns options for a rebuild. The part of the worker thread is folded in this thread, but on a separate connection,
+ * as that thread would do.
+ */
 function besideOn(file: string): Pick<RebuildOptions, "foldInWorker" | "workerPositionsMin"> {
   return {
     workerPositionsMin: 0,

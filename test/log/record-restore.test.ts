@@ -107,7 +107,7 @@ test("each declaration of a restore by the operator is recorded once", async () 
   }
 });
 
-/** A log on a server, with an event of a service, and the same in a copy of its database. */
+/** Creates a log on a server with an event of a service, then a copy of its database, which contains the same log. */
 async function copiedOnServer() {
   const { newDatabase, ask, url: urlOf } = await server;
   const placeAt = (url: string) => postgresStore({ url: secret(url), shown: "the log" });
@@ -170,7 +170,9 @@ test("an undetectable restore is reported with the GRANT that makes it detectabl
   ]);
 });
 
-/** Heartbeats every 100 ms, because a check for living instances waits only a second for the next one. */
+/**
+ * Waits only 100 ms between two heartbeats, because a check for living instances waits only a second for the next one.
+ */
 function beatFast(_ms: number, signal: AbortSignal): Promise<void> {
   return sleep(100, signal);
 }

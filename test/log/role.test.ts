@@ -8,9 +8,9 @@ const TERMS = { name: "role", ttlMs: 15_000, renewMs: 5_000 };
 
 interface World extends MemoryLog {
   now: number;
-  /** Beginnings and ends of the role at the instances, in order. */
+  /** Beginnings and ends of the role at the instances, in the order in which they happened. */
   readonly happened: readonly string[];
-  /** Starts an instance that may take the role; the log is its own if `isAlone`. */
+  /** Starts an instance that may take the role. If `isAlone`, it is the only instance of the log. */
   start(holder: string, options?: StartOptions): Promise<Started>;
   /** Resolves once `happened` has `count` entries. */
   until(count: number): Promise<void>;

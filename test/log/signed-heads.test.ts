@@ -29,7 +29,7 @@ afterEach(() => {
 interface House {
   readonly files: LogFiles;
   readonly warnings: string[];
-  /** Number of reads of the log's head while checkpoints were kept. */
+  /** Number of times that the log's head was read while checkpoints were kept. */
   readonly heads: { asked: number };
   /** Opens the log, runs `work` while its checkpoints are kept, and closes it in order. */
   run(work?: (eventLog: EventLog) => Promise<void>, acceptLoss?: boolean): Promise<void>;
@@ -83,7 +83,7 @@ async function refusal(work: Promise<void>): Promise<string> {
   throw new Error("it was started");
 }
 
-/** All events in their stored form. */
+/** Returns the type and the data of each event in the log. */
 async function eventsOf({ files }: House): Promise<{ type: string; data: unknown }[]> {
   await using store = await openSqliteStore<Event>({ file: files.log, codec });
   const events: { type: string; data: unknown }[] = [];
@@ -122,7 +122,8 @@ test("a checkpoint is written every ten seconds, but only if the head has moved"
     jest.advanceTimersByTime(1);
     while (readFileSync(home.files.checkpoint, "utf8") === first) await new Promise(setImmediate);
     expect(known(home).position).toBe(2);
-    // The head does not change, so a file that another program writes now must survive.
+    // The log does not grow, so the service must not write the checkpoint again. This text must still be there at the
+    // end.
     writeFileSync(home.files.checkpoint, "not overwritten");
     jest.advanceTimersByTime(60_000);
   });
@@ -186,8 +187,8 @@ test("a truncated log is refused with its end and the known number of events", a
   expect(message).toContain("the log ends at position 6");
   expect(message).toContain("knew 9 events");
   expect(message).toContain("--accept-loss");
-  // The first refusal must not have replaced the known checkpoint by one of the truncated log: a second start is
-  // refused with the same message.
+  // A second start is refused with the same message. So the first refusal has not replaced the known checkpoint by one
+  // of the truncated log.
   expect(await refusal(home.run())).toBe(message);
 });
 
@@ -228,7 +229,7 @@ test("a malformed checkpoint or one signed with another key is refused", async (
   writeFileSync(home.files.checkpoint, good);
   rmSync(home.files.signingKey);
   expect(await refusal(home.run())).toContain("log.signing.pem was gone");
-  // A new key was made, and no key proves the signatures of the old one.
+  // The log now has a new key, which cannot prove the old key's signatures.
   expect(await refusal(home.run())).toContain("not signed by the log's key");
 });
 
@@ -243,7 +244,7 @@ test("a signing key that other users can read is refused", async () => {
 test("a missing checkpoint causes a warning only if there was one before", async () => {
   const home = house();
   {
-    // As left by a version of reachlog without checkpoints.
+    // Creates the log as a version of reachlog without checkpoints left it.
     await using store = await openSqliteStore<Event>({ file: home.files.log, codec });
     await write(createEventLog(store, makeId), 1);
   }
@@ -264,7 +265,7 @@ test("an accepted loss is recorded once with the known head and not refused agai
   });
   tamper(home.files.log, "DELETE FROM events WHERE position > 6");
   await home.run(async ({ store }) => {
-    // A snapshot may contain data from the lost events.
+    // The snapshot is gone, because it could contain data from the lost events.
     expect(await store.snapshots.load("stats")).toBeUndefined();
   }, true);
   const accepted = (await eventsOf(home)).at(-1);
@@ -273,7 +274,7 @@ test("an accepted loss is recorded once with the known head and not refused agai
     data: { reason: "lost_tail", expected_position: 9, expected_hash, found_position: 6 },
   });
   await home.run();
-  // Without a loss the flag does nothing.
+  // The flag that accepts a loss has no effect if nothing is lost.
   await home.run(undefined, true);
   expect((await eventsOf(home)).filter(({ type }) => type === "LogLossAccepted")).toHaveLength(1);
 });

@@ -10,7 +10,9 @@ import { createLogVerifier } from "../../src/log/verifier.ts";
 import { openMemoryLog, randomId, SILENT, toStateContext } from "../harness/memory/log.ts";
 import type { Projector } from "../../src/projector/projector.ts";
 
-/** A verifier of a log with some replaced methods, and its logged and announced lines. */
+/**
+ * Opens a verifier of a log in which `other` replaces some methods. Also returns the lines that it logs and announces.
+ */
 async function openVerifier(other: (store: EventStore<Event>) => Partial<EventStore<Event>>) {
   const log = await openMemoryLog();
   const said: string[] = [];

@@ -6,9 +6,7 @@ import { openDelivery } from "../harness/memory/delivery.ts";
 import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, throttled, type Answer } from "../harness/memory/fake-channel.ts";
 import { parseExposition } from "./exposition.ts";
 
-/**
- * Returns the metrics of one channel's outcomes and requests after `clicks` clicks, if its network gives this answer.
- */
+/** Lets a network give this answer to `clicks` clicks. Returns the metrics of outcomes and requests of its channel. */
 async function counted(clicks: number, answer: Answer): Promise<Readonly<Record<string, number>>> {
   const registry = new Registry();
   await using house = await openDelivery({

@@ -2,7 +2,10 @@
 import type { Rendered } from "../../sandbox/markup.ts";
 import { describeChannel } from "./channel-contract.ts";
 
-/** Look-alikes of formatting characters, which are sent in their place to networks that have no escape character. */
+/**
+ * Look-alike of a formatting character -> the character. Networks without an escape character get the look-alike
+ * instead.
+ */
 const LOOK_ALIKES: Readonly<Record<string, string>> = {
   "∗": "*",
   ˍ: "_",
@@ -75,9 +78,9 @@ describeChannel({
   statusSuffices: true,
   permanent: ["workflow_deleted", "workflow_off"],
   wrong: withWrong("CHAT_WEBHOOK_URL"),
-  // An empty line is stored as a space.
+  // The channel sends an empty line as a non-breaking space.
   texts: ({ teams }) => teams.messages.kept.map(({ text, marks }) => ({ text: text.replace(/^\u00a0$/gm, ""), marks })),
-  // A message that the workflow accepted but did not post has not arrived.
+  // The workflow accepted some messages without posting them. These have not arrived.
   arrived: ({ teams }) => teams.messages.total - teams.failures.total,
   secrets: ({ teams }) => [teams.signature, teams.workflow],
   limit: ({ teams }, most) => (teams.limit = most),
@@ -91,7 +94,7 @@ describeChannel({
   deduplicates: false,
   permanent: ["channel_archived", "bot_blocked"],
   wrong: withWrong("TELEGRAM_BOT_TOKEN"),
-  // The encoded sign in an address leads to the same page.
+  // The channel may encode an `@` in an address. The address leads to the same page.
   texts: ({ telegram }) =>
     telegram.messages.kept.map(({ shown, marks }) => ({ text: shown.replaceAll("%40", "@"), marks })),
   arrived: ({ telegram }) => telegram.messages.total,
@@ -142,7 +145,10 @@ describeChannel({
   checks: true,
 });
 
-/** Counts the tests at an ads network, without the event by which a check asks if the credential is valid. */
+/**
+ * Returns the number of tests at an ads network. The event by which a check asks if the credential is valid does not
+ * count.
+ */
 const countTests = (ids: ReadonlySet<string>): number => [...ids].filter((id) => !id.endsWith("reachlog-check")).length;
 
 describeChannel({

@@ -189,7 +189,8 @@ function describeFaults(subject: Subject): void {
     const dispatch = dispatches().test;
     const result = await send(sandbox, subject, dispatch, timeoutMs);
     expect(sandbox.faults.list()).toEqual([]);
-    // A retry is allowed only if the attempt certainly did not arrive; otherwise it could be a duplicate.
+    // A network that does not deduplicate must not have received the message if the channel allows a retry: the retry
+    // would be a duplicate.
     if (result.outcome === "retryable") {
       if (!deduplicates) expect(subject.arrived(sandbox)).toBe(0);
       expect(await send(sandbox, subject, dispatch)).toMatchObject({ outcome: "delivered" });
@@ -207,7 +208,7 @@ function describeFaults(subject: Subject): void {
 
   test("a 429 is retryable after a Retry-After that is a date hours ahead", async () => {
     await using sandbox = await startSandbox();
-    // The network's clock may differ from ours.
+    // The network's clock is ahead of ours. The wait must be counted from the network's time.
     sandbox.clock.advance(600_000);
     const result = await under(sandbox, { kind: "429", retryAfter: 7_200, asDate: true }, TIMEOUT_MS);
     expect(result).toMatchObject({ outcome: "retryable", retryAfterMs: 7_200_000 });
@@ -236,7 +237,7 @@ function describeFaults(subject: Subject): void {
     await using sandbox = await startSandbox();
     const result = await under(sandbox, { kind }, timeoutMs);
     expect(result.outcome).toBe(outcome);
-    // A retry is marked if the first attempt may have arrived, and not marked if it certainly did not.
+    // If the first attempt may have arrived, the result must say so, because a retry could then be a duplicate.
     if (result.outcome === "retryable") expect(result.mayHaveArrived).toBe(true);
   });
 

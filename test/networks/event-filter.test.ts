@@ -119,7 +119,7 @@ describe("an invalid filter", () => {
     ["data.data.domain = = 'a'", "not valid JMESPath from character 17 on"],
     ["(data.data.bot", "not valid JMESPath from character 1 on"],
     ["data.data.bot && 'open", "not valid JMESPath from character 18 on: a quote has no end"],
-    // Means (!data).data.bot, which is never true.
+    // This expression means (!data).data.bot, which is never true.
     ["!data.data.bot", "! binds tighter than what follows: write !(…)"],
     ["data.data.requests[?!answer.status]", "! binds tighter than what follows: write !(…)"],
     ["!data.data.channels[]", "! binds tighter than what follows: write !(…)"],

@@ -36,7 +36,10 @@ const RECORDED = {
 } as Recorded;
 const EVENT: Dispatch = { kind: "event", id: RECORDED.id, time: RECORDED.time, event: RECORDED };
 
-/** Options of the channel, at the machine's time: the library that verifies requests compares timestamps with it. */
+/**
+ * Options of the channel, with the machine's time: the library that verifies the requests compares their timestamps
+ * with it.
+ */
 const OPTIONS = { timeoutMs: 60_000, now: Date.now() };
 
 function webhookAt(url: string, secrets = SECRET, more: Partial<StandardWebhookOptions> = {}) {

@@ -49,7 +49,7 @@ const HISTORY: readonly NewEvent[] = [
   },
   clickOf({ short_code: "shared", channels: ["chat"] }),
   { type: "PersonalLinkClicked", data: { code: CODE } },
-  // Replaces an earlier record of the contact, which contains the codes too.
+  // This event changes the contact, so that the contact also keeps its earlier record, which contains the codes too.
   addedOf({ ...ANN, username: "ann_2" }),
   ...(["ConversionRecorded", "ConversionReversed"] as const).map((type) => ({
     type,

@@ -24,7 +24,8 @@ test.each<[unknown, NetworkFaultKind, boolean]>([
   ["Malformed_HTTP_Response", "invalid", false],
   ["HPE_INVALID_CONSTANT", "invalid", false],
   ["ERR_SSL_WRONG_VERSION_NUMBER", "tls", false],
-  // In TLS 1.3 the server may request a client certificate after the request was sent.
+  // In TLS 1.3, this alert may come after the request was sent: only then the server asks for a client certificate. So
+  // the request may have arrived.
   ["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", "tls", false],
   ["EPERM", "forbidden", true],
   [undefined, "invalid", false],

@@ -12,8 +12,8 @@ const TIMEOUT_MS = 500;
 const PATIENT_MS = 60_000;
 
 /**
- * Maximum growth of the client's memory, in MiB. A call that stored all that it received would far exceed it; garbage
- * alone, up to 120 with V8 on a busy machine, does not.
+ * Maximum growth of the client's memory, in MiB. A call that kept all that it received would far exceed it. Garbage
+ * alone does not: it was up to 120 MiB with V8 on a busy machine.
  */
 const GROWTH_MIB_MAX = { Bun: 100, Deno: 200 };
 
@@ -73,7 +73,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
       socket.write(first);
       flood(socket, more);
     });
-    // If arriving data extended the deadline, this test would never end.
+    // Data keeps arriving. If that extended the deadline, this test would never end.
     const grown = await grownMiB(client, () => Promise.all([1, 2, 3, 4].map(() => endOf(client, server.url))));
     expect(grown).toBeLessThan(GROWTH_MIB_MAX[runtime]);
   });
@@ -108,7 +108,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
 
   test.each([301, 302, 303, 307, 308])("a %i redirect sends neither credentials nor body anywhere", async (status) => {
     await using thief = serve(() => new Response("thanks"));
-    // An allowed origin too, so that only the redirect itself is refused.
+    // The thief's address is an allowed one too, so that only the redirect itself can be the reason for the refusal.
     const places = [
       thief.url,
       `${thief.url}/a`,
@@ -153,7 +153,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     for (const body of ["second", "third"]) {
       await call(server.url, request({ body })).catch((fault: unknown) => expect(fault).toBeInstanceOf(NetworkFault));
     }
-    // The bytes of three requests, not of four: the runtime repeated none.
+    // The server received the bytes of three requests and not of four, so the runtime repeated none.
     expect(server.received()).toBeLessThan(before + 3.5 * first);
   });
 });
@@ -202,7 +202,8 @@ test.each([
     () => "called",
     (fault: unknown) => (fault as NetworkFault).kind,
   );
-  // A URL that the parser takes for one of the configured origin may be called, but the request must go to that origin.
+  // The parser may take such a URL for one of the configured origin and call it. Then the request must really go to
+  // that origin.
   if (end === "called") expect(called).toEqual(["https://hooks.example"]);
   else expect([end, called]).toEqual(["forbidden", []]);
 });

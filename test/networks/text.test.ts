@@ -79,7 +79,7 @@ test.each<[string, string | undefined, number | undefined]>([
   ["Wednesday, 21-Oct-26 07:28:30 GMT", ANSWERED, 30_000],
   ["Wed Oct 21 07:28:30 2026", ANSWERED, 30_000],
   ["Sun Nov  1 07:28:00 2026", ANSWERED, 86_400_000],
-  // Already past: the sender's clock is wrong, or the answer took long to arrive.
+  // These times have already passed: the network's clock is wrong, or the answer took long to arrive.
   ["Wed, 21 Oct 2026 07:27:00 GMT", ANSWERED, 1_000],
   ["Sunday, 06-Nov-94 08:49:37 GMT", ANSWERED, 1_000],
   ["7200", ANSWERED, 7_200_000],

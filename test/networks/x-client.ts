@@ -7,8 +7,8 @@ export const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 export const TOKEN = "user-token";
 
 /**
- * Creates a client for X. `timeoutMs`: shorter than the client's usual seconds, for tests of a server that does not
- * answer.
+ * Creates a client for X. `timeoutMs` is for tests of a server that does not answer, which should not wait for the
+ * usual seconds.
  */
 export function xAt(apiUrl: string, timeoutMs?: number) {
   const real = safeFetchTo(apiUrl);

@@ -17,7 +17,7 @@ describe("the inbox", () => {
       data: [
         event({ id: "3", sender_id: "22", text: "stop &amp; go", dm_conversation_id: "1-22" }),
         event({ id: "2", sender_id: "1", dm_conversation_id: "1-22" }),
-        // A group conversation has an unrelated id.
+        // The id of a group conversation does not consist of the users' ids.
         event({ id: "1", sender_id: "22", dm_conversation_id: "1799999999" }),
       ],
       includes: { users: [{ id: "22", username: "ann", name: "Ann" }, { id: "1" }] },

@@ -36,7 +36,8 @@ test("another time zone does not shorten the 24 hours without messages after a r
   expect(await before.run()).toMatchObject({ sent: 1 });
   await world.list("11");
   await world.append([RESTORED]);
-  // In the quota's zone the next day has begun, or will begin soon; yet the run must wait a full day after the restore.
+  // In this zone, the quota's next day begins soon after the restore or has already begun. The run must wait for a full
+  // day nevertheless.
   const { run } = await world.start({ timezone: "Pacific/Kiritimati" });
   world.time.jump(DAY_MS / 2);
   expect(await run()).toMatchObject({ reason: "log_restored", sent: 0 });
@@ -105,7 +106,7 @@ test("a recipient found to have a message counts as contacted forever", async ()
   expect(await world.events("DirectMessageSkipped")).toMatchObject([
     { data: { reason: "already_contacted", found: { message_id: world.network.accepted[0]?.id } } },
   ]);
-  // By then the network shows nothing from before the restore.
+  // 32 days later, the network no longer shows the message that the run found before.
   world.time.jump(32 * DAY_MS);
   expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
   expect(world.network.accepted).toHaveLength(1);
@@ -145,7 +146,7 @@ test("an opt-out behind newer messages is found in a restored log that never rea
 
 test("a recipient who opted out on their page after the backup gets no message, which the next run records once", async () => {
   await using world = await openOutreach("10", "11");
-  // The key file still has its content from before the restore.
+  // The key file was not restored with the log, so it still contains the opt-out of recipient 10.
   const keptOptOuts = async () => RULES.hashes({ id: "10" });
   const { run } = await world.start({ keptOptOuts });
   expect((await run({ dryRun: true })).preview?.would_skip).toMatchObject([{ reason: "suppressed" }]);
@@ -162,7 +163,7 @@ test("a recipient who opted out on their page after the backup gets no message, 
 test("a follower who was forgotten after the backup gets no message", async () => {
   await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
-  // The key file still has its content from before the restore.
+  // The key file was not restored with the log, so it still says that recipient 10 was forgotten.
   const isForgotten = ({ id }: Recipient): boolean => id === "10";
   const rules = { ...RULES, requireConsent: false, isForgotten };
   const { run } = await world.start({ rules, sources: [openSource("followers")] });

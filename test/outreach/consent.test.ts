@@ -134,7 +134,7 @@ describe("a reply that asks to stop tracking", () => {
       tracking: { status: "denied" },
     });
     // The log contains the decision but not the recipient's words. A second run does not read the message again, so the
-    // decision is recorded once.
+    // log still has one decision.
     expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain("tracking me");
     world.time.jump(MINUTE_MS);
     await instance.run();
@@ -174,7 +174,7 @@ describe("a reply that asks to stop tracking", () => {
     ]);
     const instance = await readInbox(world);
     expect(contactOf(instance, "10")?.tracking.status).toBe("granted");
-    // A grant without a date does not count as later than the message.
+    // The grant to recipient 11 has no date, so it does not count as later than the message that revokes it.
     expect(contactOf(instance, "11")?.tracking.status).toBe("denied");
   });
 });

@@ -234,7 +234,7 @@ describe("a recipient's turn", () => {
     given(authorized, opted, ...tried(2, FAILURE_TRIES_MIN - 2))
       .when(turn({}, rules))
       .thenEvents({ type: "DirectMessageAttempted" });
-    // The network was not asked to send these.
+    // These messages failed before the network was asked to send them, so they do not count as failures of the network.
     given(authorized, opted, ...tried(8, 8, "withdrawn"))
       .when(turn({}, rules))
       .thenEvents({ type: "DirectMessageAttempted" });

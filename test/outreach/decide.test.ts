@@ -88,7 +88,7 @@ describe("the start of a run", () => {
     ["proceeds for a dry run outside the window", "Mon 09:00-17:00", "quota", "end", true, "start"],
     ["proceeds outside the window if runs pause there", "Mon 09:00-17:00", "quota", "pause", false, "start"],
     ["proceeds if the window may be open for some recipients", "Mon 09:00-17:00", "recipient", "end", false, "start"],
-    // DAY is a Sunday, at midnight.
+    // DAY is a Sunday at 00:00, so this window is open.
     ["proceeds within the window", "Sun 00:00-17:00", "quota", "end", false, "start"],
   ] as const)("%s", (_what, text, zone, whenClosed, dryRun, wanted) => {
     const window = { text, hours: parseOpenHours(text) ?? [], zone, whenClosed };

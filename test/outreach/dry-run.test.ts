@@ -86,8 +86,8 @@ async function enter({ network, append }: OutreachHarness, { looks, imports, sup
 }
 
 /**
- * Repeats dry runs until one finds nothing new in the inbox, and returns its preview. A dry run records new inbox
- * messages as a run does, which would change the next preview.
+ * Repeats dry runs until one finds no new inbox message, and returns its preview. An earlier dry run records new
+ * messages, so its preview may differ from what the run then does.
  */
 async function rehearse({ events }: OutreachHarness, run: Run): Promise<RunReport["preview"]> {
   const found = async (): Promise<number> => (await events("DirectMessageReceived", "RecipientSuppressed")).length;
@@ -133,7 +133,8 @@ test("a dry run predicts the messages, skips, end and highest cost of the next r
         expect(preview?.reason).toBe(reason);
         expect(usage.usd).toBeLessThanOrEqual(preview?.estimate.usd ?? 0);
         expect(preview?.would_send).toEqual(sent.map(({ recipient, text, variant }) => ({ recipient, text, variant })));
-        // A skip is recorded once per person and reason, whichever run finds it.
+        // A skip is recorded once per person and reason, so the run records only the previewed skips that the log did
+        // not have yet.
         const news = preview?.would_skip.filter(
           (skip) => !isSkipRecorded(known, context.rules, skip.recipient, skip.reason),
         );

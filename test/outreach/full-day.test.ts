@@ -26,14 +26,14 @@ test("a day of 100 messages follows the rate headers, and gets no 429 but the tw
     if (fault !== undefined) sandbox.faults.add({ network: "x", kind: "429", path: "/messages", count: 1, ...fault });
     forced.delete(arrived);
   };
-  // The access token expires during the run.
+  // An hour passes, so that the access token expires during the run.
   time.jump(60 * MINUTE_MS);
   const startedAt = time.now();
   expect(await day.run()).toMatchObject({ reason: "daily_limit_reached", sent: 100, failed: 0, in_doubt: 0 });
   expectFull(day);
   expect(sandbox.tally.x.answers[429]).toBe(2);
   expect([...sandbox.x.refreshUses.values()]).toEqual([1]);
-  // 100 messages at one a minute, plus the waits after the two 429s.
+  // The run takes as long as 100 messages at one a minute, plus the waits after the two 429s.
   expect((time.now() - startedAt) / MINUTE_MS).toBeWithin(90, 130);
 });
 
@@ -50,7 +50,8 @@ test.each([
     askedAt.push(time.now());
   };
   const report = await day.run();
-  // The wait of a year is capped at a day, which is longer than the run may take.
+  // A wait of a year is shortened to a day. That is still longer than a run may take, so the run ends after the first
+  // refusal.
   const [reason, refusals] = retryAfter > 0 ? ["time_limit", 1] : ["daily_limit_reached", 3];
   expect(report).toMatchObject({ reason, in_doubt: 0 });
   expect(sandbox.tally.x.answers[429]).toBe(refusals);

@@ -57,7 +57,7 @@ test("a trigger that waits for the lease is refused if another run uses up the q
   });
   expect(await other.runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
   expect(await world.events("RunStarted")).toHaveLength(1);
-  // The refused run has given the lease back: another run can start. A dry run shows it, since it needs no place of the
+  // The refused trigger has released the lease, so another run can start. A dry run shows this, because it needs no
   // quota.
   expect(await other.runner.trigger({ dryRun: true, metadata: METADATA })).toMatchObject({ kind: "started" });
 });

@@ -133,7 +133,8 @@ describe.each(LOG_ENGINES)("a reply with an ambiguous stop word, in a log %s", (
 
     await release(depsOf(instance), "10", METADATA);
     expect(instance.projector.state("contacts").held).toBe(0);
-    // The run re-reads the message, like all of the last minutes, but holds no recipient again.
+    // The run reads the message a second time, because each run re-reads the last minutes, but it does not hold the
+    // recipient a second time.
     expect(await instance.run()).toMatchObject({ sent: 1 });
     expect(await world.events("RecipientHeld")).toHaveLength(1);
   });
@@ -274,8 +275,8 @@ describe("a recipient who wrote first", () => {
     world.time.jump(86_400_000);
     const before = world.network.inboxReads.length;
     expect(await run()).toMatchObject({ reason: "completed", sent: 0 });
-    // The inbox holds twelve messages by now: a run reads our three, and back to ten minutes before the newest of the
-    // day before.
+    // The inbox now holds twelve messages, two a page. The run reads only our three newest and those up to ten minutes
+    // older than the newest of the day before, so it does not need all six pages.
     expect(world.network.inboxReads.length - before).toBeLessThanOrEqual(4);
   });
 
@@ -303,7 +304,8 @@ test("a network that rejects all its cursors is asked for a bounded number of ol
   for (let round = 0; round < 50; round++) world.network.inboxFaults.push(undefined, refused);
   const { run } = await world.start({ sources: [openSource("inbound")] });
   expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
-  // The run reads the newest page and one older page, both twice. It does not read more, because each page costs money.
+  // Twice, the run reads the newest page and asks for one older page, which the network rejects. It then stops, because
+  // each page costs money.
   expect(world.network.inboxReads).toHaveLength(4);
   world.network.inboxFaults.length = 0;
   await run();

@@ -6,8 +6,8 @@ import { LOG_ENGINES, type LogEngine } from "../harness/memory/log.ts";
 import { openOutreachOn, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 /**
- * Opens a run whose process sees only events that it catches up with. `act` happens once: when the run renews its lease
- * or reads the log's head after its first intent.
+ * Opens a world whose runs learn of new events only when they wait for them. After the first intent, `act` is called
+ * once: when the run renews its lease (`renewal`) or reads the log's head (`look`).
  */
 async function worldWith(
   call: "renewal" | "look",

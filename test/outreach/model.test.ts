@@ -20,7 +20,7 @@ test("faults of processes, log, clock and network cause no double, excess, unwan
   const { accepted, forgotten, replacedLogs, ...seldom } = tally.counts();
   // Without doubts, crashes, restores and so on, the property would prove little.
   expect(Math.min(accepted, forgotten, replacedLogs)).toBeGreaterThan(0);
-  // An ordinary run plays only a part of the histories, which may lack the rare situations counted below.
+  // An ordinary test run plays only some of the histories, which may lack the rare situations that are counted below.
   if (!isWhole) return;
   const { ended, filesPutBack, waits, closed, deduplicationWindow, undelivered } = seldom;
   const { crashes, pauses, stopped, refusedRestores, optedOut, askedAfterOptOut } = seldom;

@@ -23,7 +23,7 @@ const message = (id: string, senderId: string): InboxMessage => ({
   createdAt: 0,
 });
 
-/** Creates a meter of costs around a fake network that gives the configured answers. All its other calls fail. */
+/** Puts a meter of costs around a fake network that gives these answers and fails at all its other calls. */
 function meterOf(answers: Partial<SocialNetwork>) {
   const refuse = () => Promise.reject(new SocialError("unavailable", "down"));
   return createMeter(

@@ -80,7 +80,7 @@ const step = (zones: readonly string[]): fc.Arbitrary<Step> =>
 /** fast-check generator of a history's start. The clocks in Berlin change on 2026-03-29. */
 const start = fc.integer({ min: Date.parse("2026-03-27T00:00:00Z"), max: Date.parse("2026-03-29T00:00:00Z") });
 
-/** A message of the history that counts toward the daily quota for good. */
+/** A message of the history whose place in the daily quota is never given back. */
 interface Taken {
   /** Time of the request to the network. */
   readonly sentAt: number;
@@ -88,8 +88,8 @@ interface Taken {
 }
 
 /**
- * Plays a history by the rule that runs use for the quota, and calls `look` before each decision. In the result,
- * `changes` are the times of the first intent in each new time zone.
+ * Plays a history by the service's rule for the quota, and calls `look` before each decision. Returns the messages and,
+ * as `changes`, the time of the first intent after each change of the time zone.
  */
 function play(
   from: number,
@@ -119,7 +119,7 @@ function play(
     if (timezone !== zone) changes.push(ms);
     zone = timezone;
     append({ type: "DirectMessageAttempted", data: { ...ids, text: "Hi", variant: "A", day: now.day, timezone } });
-    // The wait after a 429 ends at the latest with the day.
+    // After a 429, the sender waits at most until the end of the day.
     ms = Math.min(ms + each.waitMs, nextDayAt(timezone, ms) - 1);
     const failed = { ...ids, detail: "", retry: false };
     const isFreed = outcome === "freed" || outcome === "refused";
@@ -147,7 +147,7 @@ test("no 24 hours around a change of the time zone hold more messages than the l
     fc.property(start, steps, LIMIT, (from, happening, limit) => {
       const { taken, changes } = play(from, happening, limit);
       for (const { sentAt: to } of taken) {
-        // Checking the 24 hours before each message is enough: no other 24 hours hold more.
+        // It is enough to check the 24 hours that end with each message: no other 24 hours contain more messages.
         const isWithin = (ms: number): boolean => ms > to - DAY_MS && ms <= to;
         if (!changes.some(isWithin)) continue;
         touched += 1;
@@ -185,7 +185,8 @@ test("the quota resets at the first moment with a higher remainder", () => {
         if (used === 0) return expect(end).toBe(nextDayAt(timezone, ms));
         expect(usedAt(state, momentIn(timezone, end))).toBeLessThan(used);
         for (const before of [end - 1, Math.floor(ms + (end - 1 - ms) * share)]) {
-          // More may count meanwhile: once days count again, a message of another zone is in the day of the same name.
+          // Before `end`, the count may even rise: once calendar days count again, it includes messages of another zone
+          // whose day has the same name.
           expect(usedAt(state, momentIn(timezone, before))).toBeGreaterThanOrEqual(used);
         }
       });

@@ -43,7 +43,7 @@ describe("a series of not_permitted", () => {
     expect(allowed.map(({ data }) => [data.recipient.id, data.run_id])).toEqual(
       row.slice(0, -1).map((id) => [id, failed[0]?.run_id]),
     );
-    // X has lifted the restriction. The run contacts recipients first who were not tried before.
+    // X has lifted the restriction. The run first contacts the recipients that no run has tried before.
     expect(await run()).toMatchObject({ reason: "completed", sent: ids.length });
     expect(reached(world)).toEqual([...ids.slice(row.length), ...row]);
   });

@@ -10,7 +10,7 @@ import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/out
 const MINUTE_MS = 60_000;
 const rules = { ...RULES, requireConsent: false };
 
-/** Limit of reads from the network. Without it, a defect would make the test loop for ever. */
+/** Maximum number of reads from the network. Without it, a defect would make the test loop for ever. */
 const ASKED_MAX = 200;
 
 async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import type { ReportFigures } from "../../src/history/sentences/report.ts";
-import { REPORT_CHARACTERS_MAX, wordReport } from "../../src/history/sentences/report.ts";
+import type { ReportFigures } from "../../src/history/sentences/team-report.ts";
+import { REPORT_CHARACTERS_MAX, wordReport } from "../../src/history/sentences/team-report.ts";
 import { createRunReports } from "../../src/outreach/report/report.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
@@ -31,7 +31,7 @@ const sent = (id: string): readonly NewEvent[] => {
 };
 const received = { message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
 
-/** Events of a run and of what came after it. */
+/** Events of a run, and later events about its recipients. */
 const HAPPENED: readonly NewEvent[] = [
   { type: "RunStarted", data: { run_id: RUN, dry_run: false } },
   ...(["self", "no_consent", "no_consent"] as const).map(skipped),

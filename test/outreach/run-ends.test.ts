@@ -21,8 +21,8 @@ describe("a message that the network refuses", () => {
   });
 
   test.each([
-    // The account's grant still works: only X's answer to this message rejects the token, and no other part of the
-    // service notices.
+    // Only X's answer to this message rejects the token, and no other part of the service notices. So the run's end
+    // itself tells the operator.
     ["unauthorized", "not_authorized", ["outreach stopped: not_authorized"]],
     ["unreachable", "network_unavailable", []],
   ] as const)("with %s ends the run as %s, and is sent by a later run", async (answer, reason, told) => {

@@ -7,8 +7,8 @@ import { RUN_STATES } from "../../src/outreach/run-context.ts";
 const SRC = join(import.meta.dirname, "../../src");
 
 /**
- * Files that read for pages, people and signals, and not for a run. A report whose figures cannot be read has its
- * counts alone.
+ * Files that read states for pages, people and signals, not for a run. If a report cannot read its figures, it shows
+ * only its counts.
  */
 const READINGS = /attention\/|report\/|signals\/|run-status|estimate-start|list-dry-run|read-campaigns/;
 

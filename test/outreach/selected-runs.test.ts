@@ -203,7 +203,7 @@ describe("a run outside the sending window", () => {
       { data: { reason: "withdrawn", detail, frees_quota: true, retry: true } },
     ]);
     const [{ time } = { time: "" }] = await world.events("DirectMessageSent");
-    // A second after the opening, in case the service's clock is ahead of the log's.
+    // The wait ends a second after the opening, in case the service's clock is ahead of the log's.
     expect(time).toBe("2026-03-01T10:00:01.000Z");
   });
 
@@ -216,7 +216,7 @@ describe("a run outside the sending window", () => {
     }
     const window = windowOf("Sun 09:00-19:00", { zone: "recipient" });
     const ending = await world.start({ rules: { ...RULES, window } });
-    // 08:00 UTC is 17:00 in Tokyo and 03:00 in New York.
+    // It is 08:00 UTC: 17:00 in Tokyo, where the window is open, and 03:00 in New York, where it is closed.
     const until = "2026-03-01T09:00:00.000Z";
     expect(await ending.run()).toMatchObject({ reason: "window_closed", until, sent: 1 });
     const rules = { ...RULES, window: { ...window, whenClosed: "pause" } } as const;

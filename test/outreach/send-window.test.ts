@@ -51,7 +51,7 @@ describe("the window changes next", () => {
     ],
     ["on the next morning", "Fri 22:00-02:00", "UTC", "2026-11-27T23:00:00Z", "2026-11-28T02:00:00.000Z"],
     ["never if it is always open", "Mon-Sun 00:00-24:00", "UTC", "2026-11-23T12:00:00Z", undefined],
-    // Clocks jump from 02:00 to 03:00 at 01:00 UTC.
+    // At 01:00 UTC on 2026-03-29, clocks in Berlin jump from 02:00 to 03:00.
     [
       "at the first time after a skipped start",
       "Mon-Sun 02:30-04:00",
@@ -73,7 +73,7 @@ describe("the window changes next", () => {
       "2026-03-29T00:30:00Z",
       "2026-03-29T01:00:00.000Z",
     ],
-    // Clocks are set from 03:00 back to 02:00 at 01:00 UTC.
+    // At 01:00 UTC on 2026-10-25, clocks in Berlin go back from 03:00 to 02:00.
     [
       "at the first end if its hour occurs twice",
       "Mon-Sun 02:00-02:30",
@@ -112,7 +112,7 @@ describe("the window changes next", () => {
     const clock = (at: number): string =>
       `${String(Math.floor(at / 60)).padStart(2, "0")}:${String(at % 60).padStart(2, "0")}`;
     const days = fc.constantFrom("Mon-Sun", "Sat-Sun", "Mon-Fri");
-    // Days near changes of the clocks.
+    // Each is a day shortly before the clocks change in one of the zones.
     const start = fc.constantFrom("2026-03-07", "2026-03-28", "2026-04-03", "2026-10-02", "2026-10-24", "2026-10-31");
     fc.assert(
       fc.property(zone, days, minute, minute, start, fc.nat(3 * 24 * 60), (timezone, week, from, to, day, minutes) => {

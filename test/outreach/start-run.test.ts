@@ -54,7 +54,8 @@ test("exactly 100 of 130 recipients get a message today, 30 tomorrow", async () 
 
   expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 100, skipped: 0, failed: 0 });
   expect(world.network.accepted).toHaveLength(100);
-  // The run looks up no more recipients than the quota has places for, because each read costs money.
+  // A single read returns all 100 recipients. The run looks up no more of them than the quota has places for, because
+  // each read costs money.
   expect(world.network.reads).toHaveLength(1);
   expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
   expect(await world.events("RunRefused")).toMatchObject([
@@ -79,7 +80,8 @@ test("the quota day is the calendar day in the quota's time zone", async () => {
   await using world = await openOutreach("10", "11");
   const { run } = await world.start({ rules: { ...RULES, dailyLimit: 1 }, timezone: "Pacific/Kiritimati" });
   await run();
-  // In the quota's zone the first run is at 22:00, which is 08:00 UTC; three hours later the next day has begun there.
+  // In the quota's zone, which is 14 hours ahead of UTC, the first run is at 22:00. Three hours later the next day has
+  // begun there.
   world.time.jump(3 * 3_600_000);
   await run();
   const attempts = await world.events("DirectMessageAttempted");

@@ -157,7 +157,8 @@ describe("the wish in a reply", () => {
       figures.held += stop.filter((text) => read(text) === "doubt").length;
       figures.taken += other.filter((text) => createStopWords(merged)(text)).length;
     }
-    // `taken` counts matches anywhere in the text, the rule for stop words in the past.
+    // `taken` counts the other messages that a former rule would have taken for opt-outs: it searched for stop words
+    // anywhere in the text.
     expect(figures).toEqual({ stop: 200, other: 100, suppressed: 157, held: 29, taken: 64 });
   });
 

@@ -18,8 +18,8 @@ const START = Date.parse("2026-03-01T08:00:00.000Z");
 const SILENCE_MS = 1_000;
 
 /**
- * Opens a log with two recipients, 10 and 11, and a fake X over HTTP that gives these answers to the first requests to
- * send.
+ * Opens a log with recipients 10 and 11, and a fake X over HTTP that gives these answers, in this order, to the first
+ * requests to send.
  */
 function openWithX(...answers: Answer[]) {
   return openWithXOn("in a file", ...answers);
@@ -128,8 +128,8 @@ describe("an answer that the account may not send", () => {
     expect(projector.state("run").current).toBeNull();
     expect(projector.state("account").authorized).toBe(true);
     expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
-    // After a restriction of the account the first recipient comes last, since the refusal may have concerned only
-    // them.
+    // After a restriction of the account, the run tries the refused recipient last, because the refusal may have
+    // concerned only that recipient.
     expect(asked).toEqual(reason === "sender_restricted" ? ["10", "11", "10"] : ["10", "10", "11"]);
   });
 });
@@ -192,7 +192,10 @@ describe("an answer about the recipient", () => {
   });
 });
 
-/** Codes of a refusal by the recipient's account. The log never sees them, so one code tries the log on a server. */
+/**
+ * X's error codes for a refusal by the recipient's account. The codes never reach the log, so an ordinary test run
+ * tries only the first one on both engines.
+ */
 const CLOSING = [349, 476, 151, 9999].flatMap((code, index) =>
   (index === 0 || isWhole ? LOG_ENGINES : LOG_ENGINES.slice(0, 1)).map((engine) => [code, engine] as const),
 );

@@ -44,7 +44,7 @@ test("a request after the last turn begins another turn", async () => {
   turns.ask();
   await begun(1);
   ends[0]?.();
-  // Waits for more microtasks than the end of a turn needs.
+  // Waits for more microtasks than the scheduler needs to end a turn.
   for (let task = 0; task < 20; task++) await Promise.resolve();
   turns.ask();
   await begun(2);

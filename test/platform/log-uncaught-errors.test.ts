@@ -4,7 +4,10 @@ import { join } from "node:path";
 
 const MODULE = join(import.meta.dirname, "../../src/platform/log-uncaught-errors.ts");
 
-/** A process whose timer throws and whose promise is rejected; each error contains a secret besides the message. */
+/**
+ * Program with an error thrown in a timer and a rejected promise. Each error contains a secret that is not in its
+ * message.
+ */
 const PROGRAM = `
   const { handleUncaughtErrors } = await import(${JSON.stringify(MODULE)});
   handleUncaughtErrors((line) => process.stderr.write(line));

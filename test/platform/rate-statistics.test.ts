@@ -34,7 +34,7 @@ test("the interval contains the rate, and more trials narrow it", () => {
 });
 
 test("the required sample size equals the published one (5 %, 80 % power)", () => {
-  // Fleiss, Levin and Paik 2003, formula 4.14 without correction: 10 % against 15 %.
+  // Fleiss, Levin and Paik 2003, formula 4.14 without correction. The example compares rates of 10 % and 15 %.
   expect(requiredSampleSize(0.1, 0.15)).toBe(683);
   expect(requiredSampleSize(0.15, 0.1)).toBe(683);
   expect(requiredSampleSize(0.2, 0.2)).toBeUndefined();
@@ -59,7 +59,10 @@ test.each([
   },
 );
 
-/** Returns a bound of the score interval by bisection of its test, without the closed formula. */
+/**
+ * Returns a bound of the score interval. It searches for the bound by bisection with the test that defines the
+ * interval, so it is independent of the closed formula.
+ */
 function scoreBound(rate: number, trials: number, end: 0 | 1): number {
   let [inside, outside] = [rate, end as number];
   for (let step = 0; step < 60; step++) {

@@ -101,7 +101,8 @@ test.each(PERSONAL)("$type is stored without personal data, and reads as erased 
   const kept = await write(event);
   expect(JSON.stringify(kept)).not.toContain(TRACE);
   expect(JSON.stringify(await decoded(codec, kept))).toContain(TRACE);
-  // The key of a day is deleted with its day, every other key by its reference.
+  // Deletes the key in the way in which the service does: the key of a day together with its day, every other key by
+  // its reference.
   const ref = keyring.refOf(ciphertextOf(kept.data) ?? "");
   if (/^[am]/.test(ref)) await keyring.keys.change((keys) => keys.remove(ref));
   else await keyring.destroy([ref]);

@@ -59,7 +59,7 @@ beforeEach(async () => {
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
-/** Returns the log as text, as a process reads it that has seen its end. */
+/** Returns the log as text, as a process sees it after it has read the log's end and so knows of all erasures. */
 async function shown(): Promise<string> {
   await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));
   const events = await Array.fromAsync(world.store.read());
@@ -126,7 +126,7 @@ describe("forget RECIPIENT", () => {
   test("erases events about the recipient that are appended later", async () => {
     await world.run(forget, "1777000000000001001", "--yes");
     await shown();
-    // Appends what a run would record that was sending a message to the recipient during the erasure.
+    // A run may have been sending a message to the recipient during the erasure. Appends what it would record.
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell"), ...messaged("a3", ANN, "Hi again Ann")]);
     expect(await shown()).not.toMatch(/ann_builds|1777000000000001001|Ann[ "]/);
   });
@@ -153,7 +153,7 @@ describe("forget RECIPIENT", () => {
     await using projector = await startProjector(world.store, { erase: createEraseHandler(world.store.keyring) });
     expect(projector.state("contacts").people.size).toBe(2);
     await world.run(forget, "ann_builds", "--yes");
-    // The projector reads this event in the same batch as the erasure.
+    // The projector reads this event in the same batch as the event of the erasure.
     await world.append(STREAMS.outreach, messaged("a4", BEA, "Bea again"));
     await projector.until((await world.store.head()).position);
     const rebuilt = createStates(PROJECTION_NAMES);
@@ -195,7 +195,8 @@ describe("forget of a recipient with a handle that another recipient took over",
     await world.append(STREAMS.outreach, messaged("a6", TAKER, "Hi Tess Taker"));
     expect(await shown()).toContain("Hi Tess Taker");
     expect(await isSuppressedNow(TAKER)).toBe(false);
-    // The log cannot link a handle alone to one person; it may still be hers.
+    // This event has a handle alone, which may still be the forgotten person's. The log cannot tell, so the event is
+    // erased.
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")]);
     expect(await shown()).not.toContain("Ann Bell");
   });
@@ -219,8 +220,8 @@ async function isSuppressedNow(who: Recipient): Promise<boolean> {
 }
 
 /**
- * Maximum number of encryptions. On any machine they take longer than the time within which a process stops using
- * deleted keys.
+ * Maximum number of encryptions. On any machine they take longer than it takes until a process stops using deleted
+ * keys.
  */
 const ASKED_MAX = 5_000_000;
 
@@ -286,7 +287,7 @@ test("forget RECIPIENT erases stored responses about the recipient, and not thos
   const text = await shown();
   expect(text).not.toMatch(/ann_builds/i);
   expect(text).toContain("Hi bea_codes");
-  // The day gets a new key for later answers.
+  // The old key of the day is deleted. Later answers of the same day are encrypted with a new key.
   await world.append(STREAMS.answer("3"), [answered("cid_cooks")]);
   expect(await shown()).toContain("Hi cid_cooks");
 });
@@ -309,7 +310,8 @@ test("an event about the recipient appended during the erasure does not stay in 
   const erase = createEraseHandler(world.store.keyring);
   await using projector = await startProjector(world.store, {
     erase(event) {
-      // This event is encrypted with the present keys, and read after the erasure has deleted them.
+      // This event is appended before the erasure deletes the keys, so it is encrypted with them. It is read
+      // afterwards.
       meanwhile = eventLog.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")], {});
       return erase(event);
     },
@@ -328,7 +330,7 @@ test.each(["contacts", "results", undefined])(
   "a recipient forgotten during a start is not in its states (after it loaded %s)",
   async (loaded) => {
     const { store } = world;
-    // Leaves snapshots from a time when the recipient was known.
+    // Makes a projector save snapshots while the recipient is still known.
     if (loaded !== undefined) await (await startProjector(store))[Symbol.asyncDispose]();
     const data = { hashes: [], keys: await keysOfAnn() };
     const tell = (): Promise<void> => world.append(STREAMS.outreach, [{ type: "PersonForgotten", data }]);

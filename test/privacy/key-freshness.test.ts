@@ -9,8 +9,8 @@ afterAll(() => time.mockRestore());
 beforeEach(() => (now = 1_000));
 
 /**
- * Opens the freshness check of keys on a fake store, which answers when the test says so, with its revision at the time
- * of the request.
+ * Opens the freshness check of keys on a fake store. The store answers when the test says so, with the revision that it
+ * had when it was asked.
  */
 async function openFreshness() {
   const asked: (() => void)[] = [];
@@ -43,8 +43,8 @@ test("freshness is counted from the request, not from the answer", async () => {
   answer();
   await renewed;
   expect(freshness.revalidate()).toBeUndefined();
-  // The second call has already asked the store again, because the last answer is soon out of date. No caller waits for
-  // that yet.
+  // The second call has asked the store already, because the last answer is soon out of date. No caller waits for this
+  // request yet.
   expect(asked).toHaveLength(1);
   now += 1;
   expect(await isDone(freshness.revalidate())).toBe(false);
@@ -71,7 +71,7 @@ test("after an invalidation the cache is fresh only after a later request", asyn
   await before;
   expect(freshness.revalidate()).toBeUndefined();
   now += FRESH_MS * 0.75;
-  // The check asks the store before the answer is out of date, so the caller does not wait for the pending request.
+  // The check has asked the store again, but the last answer is not out of date yet, so the caller need not wait.
   expect(freshness.revalidate()).toBeUndefined();
   world.revision = 2;
   freshness.invalidate();
@@ -97,7 +97,7 @@ test("a store that was slow or failed is asked again by the next caller", async 
   );
   const refused = await freshness.revalidate()?.catch((fault: unknown) => fault);
   expect(String(refused)).toContain("the connection was lost");
-  // Slower than FRESH_MS, but requested after the call, so the answer counts.
+  // This answer takes longer than FRESH_MS. It counts nevertheless, because the store was asked after the call.
   await freshness.revalidate();
   expect(calls).toBe(3);
 });

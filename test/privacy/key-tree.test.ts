@@ -29,12 +29,12 @@ test("punctured leaves cannot be derived, and all others keep their keys", () =>
         let nodes = ROOT;
         for (const one of gone) nodes = without(nodes, one);
         for (const one of gone) expect(hex(nodes, one)).toBeUndefined();
-        // The nearest neighbours of the deleted leaves are the hardest to keep.
+        // The leaves next to the deleted ones are the hardest to keep.
         const neighbours = gone.map((one) => one.slice(0, -1) + (one.endsWith("0") ? "1" : "0"));
         for (const one of [...tried, ...neighbours]) {
           if (!gone.includes(one)) expect(hex(nodes, one)).toBe(hex(ROOT, one));
         }
-        // No kept node is an ancestor of a punctured leaf.
+        // None of the kept nodes lies above a deleted leaf, so no deleted key can be derived from them.
         for (const place of nodes.keys()) expect(gone.some((one) => one.startsWith(place))).toBe(false);
       },
     ),

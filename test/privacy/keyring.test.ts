@@ -121,7 +121,7 @@ test("the key file is private, contains no plain keys or names, and loses destro
   expect(before.includes(Buffer.from(key))).toBe(false);
   expect(before.includes(Buffer.from(key).toString("base64"))).toBe(false);
   expect(before.includes("1001")).toBe(false);
-  // The wrapped key follows its ref and the 16 digits that name the wrapping key.
+  // In the file, the wrapped key comes after its ref and the 16 digits that name the wrapping key.
   const day = keyring.refOf(await encrypted(keyring, { kind: "message" }, "tea"));
   const bytesBehind = (wanted: string): Buffer => {
     const bytes = readFileSync(world.file);
@@ -186,7 +186,7 @@ test("a new key is wrapped with the current master key after a rotation elsewher
   const [from, to] = [world.master, new Uint8Array(32).fill(4)];
   await rewrap(world.file, { from, to });
   const bytes = readFileSync(world.file);
-  // The process knows only the former master key; if it wrote, the result would be unreadable.
+  // This process knows only the former master key. It must not write, because no other process could read the result.
   expect(await faultOf(() => command.keysFor([ANN]))).toBeInstanceOf(KeyMismatch);
   expect(await faultOf(() => command.replaceStateKey())).toBeInstanceOf(KeyMismatch);
   expect(readFileSync(world.file).equals(bytes)).toBe(true);

@@ -9,8 +9,8 @@ import { openKeys } from "../harness/memory/keyring.ts";
 import { encrypted, openedBy } from "./encrypted.ts";
 
 /**
- * The mocked `performance.now()`, in ms. It starts at the real time: a driver that lost its connection before would
- * otherwise wait until then.
+ * The mocked `performance.now()`, in ms. It starts at the real time: a driver that noted an earlier loss of its
+ * connection by the real clock would otherwise wait until that time comes.
  */
 let now = performance.now();
 const time = spyOn(performance, "now").mockImplementation(() => now);
@@ -58,7 +58,7 @@ test("texts of a recipient forgotten elsewhere are unreadable once the cached ke
       const opening = openKeyring(overNetwork(keys, scheduler), () => world.now);
       await scheduler.waitFor(opening);
       const reader = await opening;
-      /** Times in ms from which no process may decrypt the ciphertexts, one for each ciphertext. */
+      /** For each ciphertext, the time in ms from which no process may decrypt it any more. */
       const closedFrom = ciphertexts.map(() => Infinity);
       const reads: Promise<void>[] = [];
       const read = async (): Promise<void> => {
@@ -66,7 +66,7 @@ test("texts of a recipient forgotten elsewhere are unreadable once the cached ke
         const texts = await openedBy(reader, ciphertexts);
         for (const [at, closed] of isClosed.entries()) if (closed) expect(texts[at]).toBeUndefined();
       };
-      // The first read makes the reader cache all keys.
+      // By this first read, the reader caches all keys.
       await scheduler.waitFor(read());
       for (const done of steps) {
         if (done.kind === "read") reads.push(read());
@@ -77,7 +77,7 @@ test("texts of a recipient forgotten elsewhere are unreadable once the cached ke
           await elsewhere.destroy([elsewhere.refOf(ciphertexts[done.who]!)]);
           closedFrom[done.who] = Math.min(closedFrom[done.who]!, now + FRESH_MS);
         } else {
-          // The reader checks its keys again at once, as a process does when it sees the erasure in the log.
+          // Makes the reader check its keys at once. A process does that when it sees an erasure in the log.
           reader.revalidate();
           for (const [at, from] of closedFrom.entries()) if (from < Infinity) closedFrom[at] = now;
         }
@@ -133,6 +133,6 @@ test("keys are read once for a whole chunk, and not again while fresh", async ()
   for (let times = 0; times < 3; times++)
     expect(new Set(await openedBy(reader, ciphertexts))).toEqual(new Set(["tea"]));
   expect(asked.map((refs) => refs.length)).toEqual([people.length]);
-  // All keys are cached, so no caller waits.
+  // All keys are cached, so the result is an array and not a promise.
   expect(reader.open(ciphertexts.map((ciphertext) => ({ ciphertext, context: "here" })))).toBeArray();
 });

@@ -8,8 +8,8 @@ import { openInstallation } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
 /**
- * A port on which no other program can listen. A service that finds it taken has opened all its files by then, and
- * ends.
+ * Takes a port, so that no other program can listen on it. A service with this port first opens all its files, then
+ * notices that the port is taken, and ends.
  */
 async function takenPort(): Promise<AsyncDisposable & { readonly port: string }> {
   const server = createServer();

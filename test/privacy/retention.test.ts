@@ -47,10 +47,7 @@ async function openWorld(days: number | undefined) {
     (await Array.fromAsync(log.read())).map(({ type, meta }) => `${type}${meta.erased === true ? " erased" : ""}`);
   return {
     log,
-    /**
-     * Opens the same log as another process does. Its `start` starts that process's own deletion of data that has
-     * reached the end of its retention.
-     */
+    /** Opens the same log as another process does. `start` starts the deletion of expired data in that process. */
     async beside() {
       const other = await open();
       const ofOther = { ...retained, eventLog: createEventLog(other, makeId), keyring: other.keyring };
@@ -91,7 +88,7 @@ test("clicks and messages expire with their day; recipients and the chain stay",
   expect(await world.shown()).toEqual([...erased, "PersonalDataExpired"]);
   const [last] = await Array.fromAsync(world.log.read({ backwards: true, limit: 1 }));
   expect(last?.data).toEqual({ before: "2026-11-02", days: 1 });
-  // On the same day there is nothing more to do.
+  // Another start on the same day has nothing to delete.
   await world.start();
   expect((await world.shown()).length).toBe(5);
   expect(await world.log.verify()).toMatchObject({ ok: true });
@@ -121,7 +118,7 @@ test("expiry uses the server's days, even if the instance is days ahead", async 
   const logClock = serverClock({ wallClock: () => Date.now() + 3 * DAY_MS });
   await logClock.look(log);
   await eventLog.append("a", [CLICK], {});
-  // Disables the bound on clock skew, which would prevent the deletion too.
+  // A large clock skew would prevent the deletion too. So this log clock says that there is none.
   const retained = { ...toLogContext(eventLog), keyring: log.keyring, logClock: { ...logClock, skewMs: () => 0 } };
   stack.use(await startRetention(retained, 1, () => () => {}));
   const shown = await Array.fromAsync(log.read());
@@ -217,7 +214,8 @@ test("a clock that is years ahead deletes nothing at first, and is accepted in t
   await world.start();
   await world.eventLog.append("a", [CLICK], {});
   world.later(3_650 * DAY_MS);
-  // Two restarts delete nothing either, although data was encrypted under the wrong clock meanwhile.
+  // Data was encrypted while the clock was wrong. Nevertheless, a restart must not delete anything, nor must a second
+  // one.
   for (let starts = 0; starts < 2; starts++) {
     await world.start();
     await world.eventLog.append("a", [CLICK], {});
@@ -252,7 +250,7 @@ test("an expiry recorded by a wrong clock deletes no later days", async () => {
   await world.eventLog.append("a", [CLICK], {});
   await applyErasures(world.log, world.log.keyring, world.now());
   expect(await world.shown()).toEqual(["PersonalDataExpired", "LinkClicked"]);
-  // From now on the clock is right again.
+  // The clock is right again from now on.
   await world.start();
   await world.start();
   expect(await world.shown()).toEqual(["PersonalDataExpired", "LinkClicked", "PersonalDataExpired"]);

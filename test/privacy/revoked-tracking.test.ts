@@ -68,7 +68,7 @@ test.each(ENGINES)(
     await here.projector.until((await here.store.head()).position);
     expect(await codes(here)).toEqual(["erased", "erased", "own-cid", "erased"]);
 
-    // No written data reveals any more which of these clicks were Ann's or Bea's.
+    // The stored data no longer reveals which of these clicks were Ann's and which were Bea's.
     const refs = await refsOfClicks(here);
     expect(new Set(refs).size).toBe(4);
     const named: string[] = [];
@@ -78,7 +78,7 @@ test.each(ENGINES)(
     expect(refs.filter((ref) => named.some((owner) => ref.startsWith(owner)))).toEqual([]);
     for (const owner of named) expect(await here.store.keyring.keys.refs(owner)).toEqual([owner]);
 
-    // A later click is unreadable too, even after tracking was granted again.
+    // A click that comes after the revocation is unreadable too, even though tracking was granted again before it.
     await recordConsent(here, "ann", { tracking: "granted" }, {});
     await here.eventLog.append(STREAMS.outreach, [{ type: "PersonalLinkClicked", data: { code: "own-ann" } }], {});
     expect((await codes(there)).at(-1)).toBe("erased");

@@ -32,7 +32,7 @@ test.each(ENGINES)("with a log %s, an erasure at one instance takes effect at th
   const read = await Array.fromAsync(there.store.read());
   expect(read.slice(0, 3).map(isErased)).toEqual([true, true, false]);
 
-  // Later events of both instances are erased too.
+  // Events about the recipient that either instance appends after the erasure are erased too.
   for (const { eventLog } of [here, there]) {
     await eventLog.append(STREAMS.outreach, [{ type: "RecipientAdded", data: imported }], {});
   }

@@ -6,7 +6,10 @@ import { ENGINES } from "../vault/engines.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Visitors, enough that with a new salt they cannot all have the same places in a sketch again by chance. */
+/**
+ * Visitors. They are so many that under another salt it cannot happen by chance that all have the same places in a
+ * sketch.
+ */
 const VISITORS = Array.from({ length: 8 }, (_, at) => ({ ip: `203.0.113.${at}`, userAgent: "Firefox" }));
 
 describe.each(ENGINES)("a sketch of visitors, with the salts in %s", (_engine, openPlace) => {

@@ -79,7 +79,7 @@ test.each(["SQLite", "PostgreSQL"])(
       for (const { env } of [other, own]) Object.assign(env, KEY, { DATABASE_URL: await newDatabase() });
     }
     const service = await serveAuthorized(other);
-    // The second installation has its own log, and settings with the first service's address.
+    // The second installation has its own log, but its settings name the first service's address.
     await stop(await own.host());
     Object.assign(own.env, { PORT: new URL(service.url).port, REACHLOG_TOKEN: TOKEN });
     for (const args of [["outreach", "run"], ["outreach", "run", "--dry-run"], ["deliveries", "test"], ["ready"]]) {

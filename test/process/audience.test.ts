@@ -49,7 +49,7 @@ import { countCases, countSituations } from "../harness/case-count.ts";
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-/** Number of requests of each kind by machines, in addition to X's own fetches for the messages of the last day. */
+/** Numbers of requests by machines, by kind. X itself also fetches the links in the messages of the last day. */
 const MACHINES: readonly (readonly [Kind, number])[] = [
   ["bot", countCases(500)],
   ["head", countCases(300)],
@@ -134,8 +134,8 @@ async function resultsBy(world: Installation, by: string, ...more: string[]): Pr
 }
 
 /**
- * Sums the figures that the simulated audience recorded over the links whose name `isMeant` accepts. Visitors of
- * different links count separately.
+ * Adds up the figures that the simulated audience recorded for the links whose name `isMeant` accepts. A visitor of two
+ * links counts twice.
  */
 function counted(books: Books, isMeant: (name: string) => boolean) {
   const sum = { total: 0, suspected: 0, anonymous: 0, bots: 0, probes: 0 };
@@ -155,7 +155,7 @@ function expectClicks({ clicks: { unique, ...clicks } }: Figures, books: Books, 
   expect(Math.abs(unique - visitors)).toBeLessThanOrEqual(ERRORS_MAX * VISITORS_ERROR * visitors);
 }
 
-/** Returns the code shared by the readers of a variant who did not consent to tracking. */
+/** Returns the code of the link `name`, which all readers share who did not consent to tracking. */
 function sharedCode(readers: readonly Reader[], name: string): string {
   const codes = readers
     .filter(({ variant, tracking }) => variant === name.charAt(0) && tracking !== "granted")
@@ -166,7 +166,7 @@ function sharedCode(readers: readonly Reader[], name: string): string {
 
 /**
  * Compares all click figures of the service's results with those that the simulated audience recorded. `tracked` are
- * the readers whose own clicks are known.
+ * the readers whose own clicks the service may know.
  */
 async function expectResults({ world, readers }: Scene, books: Books, tracked: readonly Reader[]): Promise<void> {
   const byVariant = await resultsBy(world, "variant");
@@ -215,7 +215,9 @@ async function eventsAbout(world: Installation, readers: readonly Reader[]): Pro
   return events.filter((text) => names.some((name) => text.includes(name)));
 }
 
-/** Creates visits of these kinds in random order. One in ten is made twice at once: one visitor, but two clicks. */
+/**
+ * Creates visits of these kinds in random order. Every tenth visit is made twice in a row: one visitor, but two clicks.
+ */
 function createVisits(random: (limit: number) => number, readers: readonly Reader[], kinds: typeof PEOPLE) {
   const visits = kinds.flatMap(([kind, count]) =>
     Array.from({ length: count }, () => createVisit(random, readers, kind)),
@@ -246,7 +248,7 @@ async function expectNothingIndividual(
   expect(find(needles, await readBytes(world))).toEqual([]);
 
   const decrypted = await readDecrypted(world);
-  // Control: with the keys, everything searched for can be found.
+  // Proves that the search works: with the keys, it finds all that it searched for.
   expect(find(needles, { events: decrypted["events"]! })).toHaveLength(needles.length);
   const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks).toHaveLength(requests);
@@ -285,7 +287,8 @@ async function withdraw(scene: Scene, books: Books, service: ListeningService): 
   const ownClicks = codesOf(kept).reduce((sum, code) => sum + (books.own.get(code)?.clicks ?? 0), 0);
   expect(past.total.tracked.clicks).toBe(ownClicks);
 
-  // Links of readers who revoked still redirect, but their clicks are anonymous; links of forgotten readers answer 404.
+  // Links of readers who revoked tracking still redirect, but their clicks are anonymous. Links of forgotten readers
+  // answer 404.
   const visits = revoked.map((reader) => createVisit(createRandom(1), [reader], "person"));
   await followAll(service, createBooks(), visits);
   for (const code of codesOf(forgotten)) expect((await service.get(`/l/${code}`)).status).toBe(404);
@@ -344,7 +347,7 @@ test.each(["sqlite", "postgres"])(
     expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
     const bytes = await readBytes(world);
     expect(find([...ownCodes, ...IDENTITIES, ...VISITORS], bytes)).toEqual([]);
-    // Ciphertexts stay in the log forever, so nothing of the deleted keys may remain.
+    // The log keeps ciphertexts forever, so the deleted keys must have disappeared from all files.
     const keysLeft = readKeys(world);
     const deleted = [...keys].flatMap(([name, key]) => (keysLeft.get(name) === key ? [] : [key]));
     if (engine === "sqlite") expect(deleted.length).toBeGreaterThanOrEqual(10);

@@ -45,7 +45,8 @@ test("the binary alone serves, restarts after a kill, and its log verifies", asy
   expect(await ended(run("audit", "verify"))).toMatchObject({ code: 0, out: expect.stringMatching(/^4 events/) });
   expect(await ended(run("backup", "/tmp/copy"))).toMatchObject({ code: 0 });
 
-  // Bun itself would read the value as empty, and the service would start.
+  // Bun's own reader of `.env` files would take `$70` for an unset variable, and the service would start with an empty
+  // value.
   await Bun.write(folder.file(".env"), "DAILY_LIMIT=$70\n");
   expect(await ended(run("doctor"))).toMatchObject({ code: 78, err: expect.stringContaining('DAILY_LIMIT: "$70"') });
   rmSync(folder.file(".env"));
@@ -60,7 +61,10 @@ test("the binary alone serves, restarts after a kill, and its log verifies", asy
   expect(await demo.exited).toBe(0);
 });
 
-/** The binary's complete environment, so that nothing of the machine's own configuration is used. */
+/**
+ * All environment variables of the binary. It gets no others, so nothing of the machine's own configuration has an
+ * effect.
+ */
 const ENV = { PORT: "0", API_TOKENS: `tester:${TOKEN}` };
 
 const CSV = { ...BEARER, "content-type": "text/csv" };
@@ -70,7 +74,10 @@ type Run = (...args: readonly string[]) => Running["process"];
 const UNSHARE = "/usr/bin/unshare";
 const CHROOT = "/usr/sbin/chroot";
 
-/** Builds the binary into an empty folder. Where the machine allows it, the program sees nothing outside of it. */
+/**
+ * Builds the binary into an empty folder and returns a function that runs it. Where the machine allows it, the program
+ * then sees no file outside of that folder.
+ */
 function install(folder: TemporaryFolder, started: AsyncDisposableStack): Run {
   const binary = folder.file("reachlog");
   const built = Bun.spawnSync([process.execPath, BUILD, "--out", binary]);
@@ -87,7 +94,8 @@ function install(folder: TemporaryFolder, started: AsyncDisposableStack): Run {
     mkdirSync(folder.file(dirname(library)), { recursive: true });
     copyFileSync(library, folder.file(library));
   }
-  // Bun reads /proc. Each command replaces the previous one, so that a signal reaches the program itself.
+  // Bun reads /proc. Each command here replaces the process of the one before, so that a signal reaches the program
+  // itself.
   const line = 'mount --rbind /proc proc && mount --rbind /dev dev && exec env -i "$@"';
   const environment = Object.entries(ENV).map(([name, value]) => `${name}=${value}`);
   const isolated = [UNSHARE, "--mount", "sh", "-c", line, "sh", ...environment, CHROOT, ".", "/reachlog"];

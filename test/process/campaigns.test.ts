@@ -18,15 +18,17 @@ import {
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Day of a run of `default`, long enough ago for a follow-up. */
+/** Time of the first run, of the campaign `default`. It is long enough ago for a follow-up. */
 const FIRST_RUN_MS = Date.now() - 40 * DAY_MS;
 
 const EVIDENCE = { consent_at: "2026-05-02", consent_source: "fair" };
 
-/** People of the sandbox who got a message of `default`: the first did not reply, the second did. */
+/**
+ * People of the sandbox who got a message of the campaign `default`. The first one did not reply, the second one did.
+ */
 const WRITTEN = ["ada_builds", "grace_codes"];
 
-/** Has the log begin with a run of `default`, made 40 days ago by a version without campaigns. */
+/** Writes the beginning of a log: a run of `default`, as a version without campaigns recorded it 40 days ago. */
 async function writeFirstRun({ sandbox, env }: Installation): Promise<void> {
   const clock = (): number => FIRST_RUN_MS;
   const url = env["DATABASE_URL"]!;
@@ -90,7 +92,7 @@ test.each(["in a file", "on PostgreSQL"])(
 
     expect(await run(service, "more")).toMatchObject([200, { campaign: "more", sent: 1, skipped: 0 }]);
     expect(textsIn(world)).toEqual({ ada_builds: ["more: hi Ada Lovelace"] });
-    // The follow-up was a moment ago, and one recipient's consent has no evidence.
+    // This run skips two recipients: one got the follow-up just before, and the consent of the other has no evidence.
     expect(await run(service, "spring")).toMatchObject([200, { campaign: "spring", sent: 2, skipped: 2 }]);
     const texts = {
       ada_builds: ["more: hi Ada Lovelace"],
@@ -129,7 +131,7 @@ async function read(service: ListeningService, path: string): Promise<Record<str
   return (await (await service.get(path, { headers: BEARER })).json()) as Record<string, unknown>;
 }
 
-/** Returns the number of sent messages of each campaign, by the counts and by the results. */
+/** Returns the number of sent messages of each campaign, first by the counts and then by the results. */
 async function sentByCampaign(service: ListeningService) {
   const { campaigns } = await read(service, "/social/stats?by=campaign");
   const { rows } = await read(service, "/social/results?by=campaign");

@@ -5,7 +5,7 @@ import { authorize, exported, openInstallation, stop } from "../harness/process.
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Time zones of which, at any time, one has another date than UTC. */
+/** Time zones far ahead of UTC and far behind it. At any time, one of them has another date than UTC. */
 const FAR_ZONES = ["Pacific/Kiritimati", "Pacific/Pago_Pago"];
 
 test("a changed QUOTA_TIMEZONE gives no second quota, and all answers say when it resets", async () => {
@@ -26,7 +26,7 @@ test("a changed QUOTA_TIMEZONE gives no second quota, and all answers say when i
   const refused = await service.post("/social/run", undefined, { prefer: "wait=300" });
   expect(refused.status).toBe(429);
 
-  // The first quota place is free again 24 hours after its message was confirmed.
+  // After a change of the time zone, the quota's first place is free again 24 hours after its message was confirmed.
   const [outcome] = (await exported(world)).filter(({ type }) => type === "DirectMessageSent");
   const back = Date.parse((outcome as unknown as { time: string }).time) + DAY_MS;
   const resets_at = new Date(back).toISOString();

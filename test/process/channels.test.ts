@@ -63,7 +63,7 @@ describe("a channel", () => {
       .map((line) => JSON.parse(line) as object);
     expect(dispatches).toMatchObject([{ channel: "chat" }, { channel: "chat", refused: true }]);
     expect(await world.command("deliveries", "resume", "chat")).toMatchObject({ code: 0 });
-    // Two operators at once: each dead letter is retried once.
+    // Two operators retry all dead letters at the same time. Each dead letter must be retried once.
     await Promise.all([
       world.command("deliveries", "retry", "--all", "--yes"),
       world.command("deliveries", "retry", "--all", "--yes"),

@@ -76,7 +76,8 @@ test("no second quota is sent after a clock jump; clock-corrected repairs a log 
   const days = new Set((await exported(world)).map((event) => (event as unknown as { time: string }).time.slice(0, 4)));
   expect(days.size).toBe(1);
 
-  // A start after a boot trusts the clock, and its events keep the log's time from moving back.
+  // A start after a boot trusts the clock, even if it is 400 days ahead. The events recorded then keep the log's time
+  // from moving back later.
   bootMachine(world);
   await using(await serveAhead(world, 400 * DAY_MS), async (service) => expect(await service.run()).toBe(LIMIT));
   bootMachine(world);
@@ -92,7 +93,7 @@ test("no second quota is sent after a clock jump; clock-corrected repairs a log 
     expect(await world.command("clock-corrected")).toMatchObject({ code: 0, err: "" });
     expect((await world.command("doctor")).out).not.toContain("clock-corrected");
     expect((await world.command("clock-corrected")).code).toBe(1);
-    // Both quotas count for today.
+    // The messages that were sent at both times count toward today's quota, so it is used up.
     const used = await service.post("/social/run");
     expect(((await used.json()) as { type: string }).type).toBe(USED_UP);
     expect(Number(used.headers.get("retry-after"))).toBeLessThanOrEqual(DAY_MS / 1_000);
@@ -108,7 +109,7 @@ test("no second quota is sent after a clock jump; clock-corrected repairs a log 
 
 const recordOf = ({ directory }: Installation): string => join(directory, "reachlog.clock");
 
-/** Simulates a boot of the machine: it removes the record by which the service knows the expected time. */
+/** Simulates a boot of the machine: removes the record from which the service knows which time to expect. */
 const bootMachine = (world: Installation): void => rmSync(recordOf(world), { force: true });
 
 test("a clock moved while the service was stopped blocks runs until clock-corrected", async () => {

@@ -39,7 +39,7 @@ async function revokeInRun(world: Installation, service: ListeningService, sent:
 test("each grant revoked during a run ends it, degrades health, and causes one notification", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   await addPeople(world, PEOPLE);
-  // Leaves time between two messages, so that the grant dies in the middle of the run.
+  // One second passes between two messages, so that the grant can be revoked in the middle of the run.
   const service = await world.host({ SEND_SPACING_SECONDS: "1" });
   for (const death of [1, 2]) {
     await authorize(service, world.sandbox);
@@ -88,7 +88,7 @@ test("the service notifies once if a command detects the dead grant first", asyn
   await addPeople(world, 1);
   const service = await world.host();
   await authorize(service, world.sandbox);
-  // Leaves a message in doubt: it arrives without an answer, and the run cannot look it up.
+  // Leaves a message in doubt: X accepts it without an answer, and the run cannot read the conversation.
   faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });
   faults.add({ network: "x", kind: "500", path: "/dm_conversations/with/" });
   await service.post("/social/run", undefined, { prefer: "wait=300" });

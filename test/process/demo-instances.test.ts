@@ -33,7 +33,7 @@ test.each([
   ["SIGINT", 0],
   ["SIGKILL", 137],
 ] as const)("a demo's instances share one log, one restarts after a kill, and %s ends all", async (signal, code) => {
-  // The binary contains no database server.
+  // Only the source on Bun brings a database server for the instances. Elsewhere the demo must refuse to start them.
   if (RUNTIME !== "bun") await expectRefused([]);
   if (RUNTIME === "deno") return;
   using folder = temporaryFolder("reachlog-demo-instances-");
@@ -55,7 +55,8 @@ test.each([
     (position) => position > before,
   );
 
-  // Once is enough: how the demo ends does not depend on it.
+  // Kills and restarts an instance in one case only, because the signal by which the demo ends makes no difference to
+  // that.
   if (signal === "SIGINT") {
     expect((await press("kill")).status).toBe(200);
     await until(() => isServing(first), isFalse);
@@ -69,7 +70,7 @@ test.each([
 
   expect(await demo.end(signal)).toBe(code);
   for (const url of [first, second]) await until(() => isServing(url), isFalse);
-  // A killed demo cannot clean up.
+  // A demo that is killed cannot remove its files.
   if (signal === "SIGINT") expect(readdirSync(folder.path)).toEqual([]);
 });
 

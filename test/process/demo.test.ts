@@ -44,7 +44,7 @@ test("another terminal gets the demo's settings by the line that the demo prints
     expect([deliveries.code, deliveries.out]).toEqual([0, expect.not.stringContaining("not configured")]);
     const preview = await beside("outreach preview sara_sells");
     expect([preview.code, preview.out]).toEqual([0, expect.stringContaining("Sara")]);
-    // Two weeks of history: replies, clicks of recipients who allow tracking, and one opt-out.
+    // The demo has a history of two weeks: replies, clicks of recipients who allow tracking, and one opt-out.
     const { rows } = JSON.parse((await beside("results --by link --json")).out) as { rows: readonly Row[] };
     const sum = (figure: (row: Row) => number) => rows.reduce((total, row) => total + figure(row), 0);
     const figures = [sum(({ sent }) => sent), sum(({ replied }) => replied), sum(({ opted_out }) => opted_out)];

@@ -94,7 +94,7 @@ test("on Deno with its permissions, the service dispatches a click, makes a run 
     for (const [, type = ""] of chunk.matchAll(/"type":"(\w+)"/g)) types.add(type);
     if (types.has("LinkClicked") && types.has("RunFinished")) break;
   }
-  // The reader of the event stream has disconnected.
+  // Waits until the service has noticed that the reader of the event stream is gone.
   await until(
     async () => (await service.get("/metrics", { headers: BEARER })).text(),
     (metrics) => metrics.includes("\nreachlog_event_streams 0\n"),

@@ -14,7 +14,7 @@ const RUNTIMES: readonly (readonly [string, readonly string[]])[] = [
   ...(RUNTIME.includes("/") ? ([["the binary", onRuntime([])]] as const) : []),
 ];
 
-/** Message template with every character that some readers of `.env` files change. */
+/** Message template with every character that some programs change when they read a `.env` file. */
 const MESSAGE = 'Hi {{name}}, get $50 off with SAVE#1: https://shop.example/#offer\n\n"it\'s" for you';
 const WRITTEN = `MESSAGE_TEMPLATE=\`${MESSAGE}\`\n`;
 

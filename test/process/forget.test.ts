@@ -72,7 +72,7 @@ function found(traces: readonly string[], texts: Readonly<Record<string, string>
   );
 }
 
-/** Returns the bytes of all files in the service's folder, and their uncompressed content. */
+/** Returns the bytes of all files in the service's folder, and the states that the log stores, uncompressed. */
 async function bytesOf({ directory }: Installation): Promise<Record<string, string>> {
   const files = readdirSync(directory).filter((name) => statSync(join(directory, name)).isFile());
   const bytes = files.map((name) => [name, readFileSync(join(directory, name), "latin1")] as const);
@@ -87,7 +87,7 @@ async function signIn(service: ListeningService): Promise<string> {
 
 const PAGES = ["/", "/people", "/links", "/results", "/deliveries", "/activity"];
 
-/** A position of the log at which the recipient is known and no recipient is forgotten. */
+/** Position of the log at which the recipient is already known and no recipient is forgotten yet. */
 const BEFORE = 12;
 
 /** Returns everything that the service and the commands can answer. */
@@ -124,7 +124,7 @@ async function answersOf(world: Installation, service: ListeningService): Promis
 test("after forget no file, export, page or output contains the recipient, and replay finds no difference", async () => {
   const { world, service, traces } = await openContacted();
   await using _ = world;
-  // Control: with the keys, every trace could be found before.
+  // Proves that the search works: before the erasure, with the keys, it finds every trace.
   const before = await answersOf(world, service);
   expect(found(traces, { export: before["audit export"] ?? "" })).toHaveLength(traces.length);
   const then = [`/people?as_of=${BEFORE}`, `recipients list --json --as-of ${BEFORE}`, `/activity?as_of=${BEFORE}`];
@@ -151,7 +151,7 @@ test("after forget no file, export, page or output contains the recipient, and r
 
   const again = await world.host();
   expect(found(traces, { ...(await answersOf(world, again)), ...(await bytesOf(world)) })).toEqual([]);
-  // The suppression remains: a new import of the same recipient is never contacted.
+  // The suppression outlasts the erasure: the same recipient is imported a second time, but gets no message.
   await world.command(
     "recipients",
     "import",
@@ -173,7 +173,8 @@ test("neither an older log nor an older key file brings a forgotten recipient ba
   await world.command("clicks", "forget", IP, "--yes");
   await stop(service);
 
-  // With the older key file, the erasures in the log are applied before anything is shown.
+  // Puts back the older key file, which still contains the deleted keys. The command applies the log's erasures to it
+  // before it shows anything.
   const keys = join(world.directory, "reachlog.keys.sqlite");
   copyFileSync(join(kept, "keys.sqlite"), keys);
   expect(found(traces, { export: (await world.command("audit", "export")).out })).toEqual([]);

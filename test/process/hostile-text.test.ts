@@ -43,7 +43,7 @@ const LINES = [
   "recipients forget 1005",
 ];
 
-/** Escapes control characters, as the program does in all that it writes to stdout and stderr. */
+/** Escapes control characters in the way in which the program escapes all that it writes to stdout and stderr. */
 const written = escapeControls;
 
 describe("hostile texts", () => {
@@ -61,7 +61,8 @@ describe("hostile texts", () => {
     expect(badLines(written(out + err))).toEqual([]);
   });
 
-  // JSON keeps the controls of a text, and a fault repeats an argument, so only the program's own writing is harmless.
+  // These commands print control characters: JSON keeps those of a text, and an error message repeats an argument. Only
+  // the way in which the program writes its output makes them harmless.
   test("do not control the terminal of a process", async () => {
     for (const args of [["recipients", "list", "--json"], ["audit", "export"], [Object.values(HOSTILE).join(" ")]]) {
       const { out, err } = await world.execute(...args);
@@ -96,7 +97,7 @@ describe("hostile texts", () => {
       let out = "";
       for await (const chunk of tail.stdout.pipeThrough(new TextDecoderStream())) {
         out += chunk;
-        // The last event of the log was written.
+        // Stops when the command has written the last event of the log.
         if (out.split("ChannelSuspended").length > Object.keys(HOSTILE).length) break;
       }
       tail.kill("SIGKILL");

@@ -13,7 +13,7 @@ function population(): { people: Person[]; csv: string } {
     people.push({ id: String(5_000_000_000 + number), username, name: `Person ${number}`, receives_your_dm: !closed });
     rows.push(`${number % 2 === 0 ? "@" : ""}${username},Person ${number},${number % 25 === 2 ? "none" : "opt_in"}`);
   }
-  // Some of the recipients again, as profile addresses with other letter case.
+  // Adds some of the recipients a second time, by the addresses of their profiles and in other letter case.
   for (let number = 10; number < 15; number++) rows.push(`https://x.com/PERSON_${number},Twice ${number},opt_in`);
   return { people, csv: rows.join("\r\n") };
 }

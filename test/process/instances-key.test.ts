@@ -7,7 +7,8 @@ import { authorize, ended, exported, kill, openInstallation, stop, type Running 
 const [FROM, TO] = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex")) as [string, string];
 
 /**
- * Returns the statuses of a click, which encrypts personal data, and of a read of the account, which needs the tokens.
+ * Posts a click, for which the service encrypts personal data, and reads the account, for which it needs the tokens.
+ * Returns both statuses.
  */
 async function worksAt({ post, get }: Running): Promise<readonly number[]> {
   return [(await post("/api/tracking/event", CLICK)).status, (await get("/social/me")).status];
@@ -32,7 +33,7 @@ test("a rolling restart rotates the master key without an instance that fails", 
     [202, 200],
     [202, 200],
   ]);
-  // An instance that is killed before its planned restart starts again with the old key.
+  // An instance that is killed before it was to restart with the new key starts with the old key once more.
   await kill(one);
   const again = await world.serve();
   expect([await worksAt(again), await worksAt(two)]).toEqual([

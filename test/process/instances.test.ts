@@ -24,7 +24,7 @@ const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
 async function openInstances(count: number, on?: PostgresServer, more: Record<string, string> = {}) {
   const stack = new AsyncDisposableStack();
   const world = stack.use(await openInstallation());
-  // One channel is enough; the others accept only one message a second.
+  // Only one channel stays configured: the others accept one message a second, which would make the test slow.
   const others = { CHAT_WEBHOOK_URL: "", TELEGRAM_BOT_TOKEN: "", TELEGRAM_CHAT_ID: "" };
   Object.assign(world.env, KEY, others, more, { DATABASE_URL: await (on ?? (await server)).newDatabase() });
   const services = await Promise.all(Array.from({ length: count }, () => world.serve()));
@@ -46,7 +46,8 @@ test("instances share one log, dispatch each click once, and a rebuild finds no 
   const { world, services } = instances;
   const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => click(services[n % 2]!)));
   expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 60 }, () => 202));
-  // Each click is dispatched once, whichever instance holds the channel.
+  // Waits until both instances know all clicks and none is pending. Each click must then have been dispatched once,
+  // whichever instance holds the channel.
   const settled = async () => {
     const [one, two] = await Promise.all(services.map(async ({ get }) => (await get("/api/health")).json()));
     return [one, two] as { log: { position: number }; channels: Record<string, { pending: number }> }[];
@@ -86,7 +87,7 @@ test("a killed instance loses no acknowledged click, and another serves the repe
   await Promise.race(underWay);
   await kill(one);
   await Promise.all(underWay);
-  // A caller without an answer repeats its requests at the other instance.
+  // A caller that got no answer repeats its requests at the other instance, with the same keys.
   for (let n = 0; n < 40; n++) await clickAt(two, `k-${n}`);
   const clicks = (await exported(instances.world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks).toHaveLength(40);
@@ -116,7 +117,8 @@ test("while PostgreSQL is down instances refuse writes, answer reads, and recove
     expect((await get("/livez")).status).toBe(200);
     const health = await get("/api/health");
     expect([health.status, await health.json()]).toMatchObject([503, { status: "degraded" }]);
-    // A refused append shows that the log accepts nothing; whether it is reachable is checked once a second.
+    // A refused append shows at once that the log accepts nothing. The service checks only once a second if the log can
+    // be read, so wait for that.
     const stats = await until(
       async () => (await get("/social/stats")).json() as Promise<{ as_of: { stale?: boolean } }>,
       ({ as_of }) => as_of.stale === true,
@@ -138,7 +140,8 @@ test("while PostgreSQL is down instances refuse writes, answer reads, and recove
   );
   const clicks = (await exported(world)).filter(({ type }) => type === "LinkClicked");
   expect(clicks.map(({ id }) => id)).toEqual([before.id, after.id]);
-  // The dispatcher has lost its lease, or another instance holds it now.
+  // Waits for the delivery of the second click. During the outage the dispatcher lost its lease, so it must get the
+  // lease back, or another instance takes over.
   await until(
     async () => world.sandbox.meta.events.total,
     (total) => total === 2,
@@ -155,7 +158,7 @@ test("one idempotency key at two instances starts one run with the same response
   const file = world.file("people.csv", "username,basis\nada_builds,opt_in\n");
   expect((await world.command("recipients", "import", file)).code).toBe(0);
   expect((await authorize(one, world.sandbox)).answer.status).toBe(200);
-  // Waits until the other instance knows of the authorization.
+  // The other instance reads of the authorization in the log. Waits until it has.
   await until(
     async () => ((await (await two.get("/social/health")).json()) as { authorized: boolean }).authorized,
     (authorized) => authorized,
@@ -190,7 +193,7 @@ test("the keys of personal data may be in a separate database", async () => {
   expect(await storesIn(world.env["DATABASE_URL"] ?? "")).toEqual(["vault"]);
 });
 
-/** Returns the names of the sets of secrets that exist in a database. */
+/** Returns the names of the stores of secrets in a database, such as `vault`. */
 async function storesIn(url: string): Promise<readonly string[]> {
   const database = openDatabase({ url, connections: 1, name: "test" });
   try {
@@ -240,7 +243,8 @@ test("sslmode=verify-full connects with TLS, and refuses a wrong certificate", a
   expect(connections.every(({ ssl }) => ssl)).toBe(true);
   const refused: [string, RegExp, number][] = [
     [`${url}&sslrootcert=${certificate}`.replace("127.0.0.1", "localhost"), /does not match certificate/, 75],
-    // The connection is refused even if the certificate matches another server of the URL.
+    // This URL names two servers. The certificate matches the first one, which does not answer, but not the second one,
+    // so the connection is refused.
     [
       `${url}&sslrootcert=${certificate}`.replace("127.0.0.1", "127.0.0.1:1,localhost"),
       /does not match certificate/,
@@ -256,8 +260,8 @@ test("sslmode=verify-full connects with TLS, and refuses a wrong certificate", a
 });
 
 /**
- * Query of the connections to the test's database. A connection that is still being made has no database yet, and
- * PostgreSQL 18 shows it as one without TLS.
+ * Query that tells for each of the test's connections if it uses TLS. It leaves out connections that are still being
+ * made: they have no database yet, and PostgreSQL 18 shows them without TLS.
  */
 const CONNECTIONS =
   "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE datname LIKE 'test%' AND backend_type = 'client backend'";
@@ -288,8 +292,8 @@ async function lose(url: string, from: number): Promise<void> {
   try {
     await database.run((sql) =>
       sql.begin(async (transaction) => {
-        // The lock prevents a concurrent append of an outcome, after which the instance would still find the end that
-        // it knows.
+        // The lock keeps the instance from appending an outcome now. After such an append, the log would end where the
+        // instance expects, and the instance would not notice the loss.
         await transaction`SELECT FROM eventstore.turn FOR UPDATE`;
         await transaction`ALTER TABLE eventstore.events DISABLE TRIGGER USER`;
         await transaction`DELETE FROM eventstore.events WHERE position >= ${from}`;

@@ -24,7 +24,7 @@ const PER_EVENT = 100;
 /** Pause between two clicks of a visitor, in ms. Without it, the test would measure how many clicks fit in a second. */
 const CLICK_PAUSE_MS = 50;
 
-/** Starts a service on SQLite or PostgreSQL, whose log `fill` writes first. */
+/** Writes a log on SQLite or PostgreSQL by `fill`, then starts a service on it. */
 async function openWith<T>(
   stack: AsyncDisposableStack,
   place: () => Promise<Record<string, string>>,
@@ -141,7 +141,7 @@ test.each(ENGINES)("a message in doubt %s is settled by hand once, and never sen
     });
     return (await answer.json()) as Decided;
   };
-  // Two operators settle it at the same time.
+  // Two operators settle the message at the same time and in different ways. Only one of them may succeed.
   const made = await Promise.all([settle(service.url, "arrived"), settle(service.url, "left")]);
   expect(made.map(({ done }) => done).toSorted((one, other) => one - other)).toEqual([0, 1]);
   expect(await countListed(service, "status=in_doubt")).toBe(0);

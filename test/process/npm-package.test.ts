@@ -22,7 +22,8 @@ test("the npm package is started by node, serves, stops and passes on exit codes
   expect(packed).not.toMatch(/test|\.ts$|\.sqlite/m);
   expect(packed).toContain("package/reachlog.1\n");
 
-  // The folders as npm creates them, with the current Bun instead of the one that npm would download.
+  // Creates the folders that npm creates. The package of Bun contains the current Bun instead of one that npm would
+  // download.
   const installed = folder.file("node_modules/reachlog");
   mkdirSync(installed, { recursive: true });
   succeed("tar", "-xzf", folder.file(archive), "--strip-components=1", "-C", installed);
@@ -55,7 +56,8 @@ test("the npm package is started by node, serves, stops and passes on exit codes
   expect(await stop(service)).toBe(0);
   expect(await ended(run("audit", "verify"))).toMatchObject({ code: 0, out: expect.stringMatching(/^1 events/) });
 
-  // Bun itself would read the value as empty, and the service would start.
+  // Bun's own reader of `.env` files would take `$70` for an unset variable, and the service would start with an empty
+  // value.
   await Bun.write(join(place, ".env"), "DAILY_LIMIT=$70\n");
   expect(await ended(run("doctor"))).toMatchObject({ code: 78, err: expect.stringContaining('DAILY_LIMIT: "$70"') });
 });

@@ -63,7 +63,7 @@ test("a recipient who opts out on their page while X makes the run wait gets no 
     body: new URLSearchParams({ do: "stop" }),
   });
   expect(pressed.status).toBe(200);
-  // The answer must not come before the log has the opt-out.
+  // The page answers only after the log has the opt-out, so the log must have it by now.
   const suppressed = await eventsOf(world, "RecipientSuppressed");
   expect(suppressed).toMatchObject([{ recipient: { id: PERSON_1 }, reason: "opt_out_page" }]);
   await world.command("outreach", "stop");
@@ -84,7 +84,8 @@ test("a stop word that X signals suppresses its sender, a receipt counts as seen
   );
   await run(service, 1);
   const own = [...x.people.values()].find(({ username }) => username === "acme_team")!.id;
-  // Once the stream is open, the service reads what it missed before. That reading could find the stop word first.
+  // When the stream opens, the service reads the inbox once for what it missed. Waits for that, because this reading
+  // could otherwise find the stop word before the stream does.
   await until(
     () => eventsOf(world, "InboxRead"),
     (reads) => reads.some(({ run_id }) => run_id === undefined),
@@ -99,7 +100,7 @@ test("a stop word that X signals suppresses its sender, a receipt counts as seen
     const charged = await Promise.all(types.map((type) => eventsOf(world, type)));
     return charged.flat().map(({ usage }) => (usage as { usd: number } | undefined)?.usd ?? 0);
   };
-  // A reading of the gap before the stream opened may still be recorded.
+  // Waits until the costs agree, because a reading of the inbox for the gap before the stream may still be recorded.
   const { costs } = await until(
     async () => {
       const answer = await service.get("/social/results", { headers: BEARER });

@@ -15,7 +15,7 @@ import {
 const ADA = { id: "1700000000000011000", username: "ada_builds" };
 const GRACE = { id: "1700000000000012000", username: "grace_codes" };
 
-/** Ends all leases in the log's database, as if their time had passed. */
+/** Makes all leases in the log's database expire. */
 function endLeases({ directory }: Installation): void {
   using db = new DatabaseSync(join(directory, "reachlog.sqlite"));
   db.exec("UPDATE leases SET expires_at = 0");
@@ -34,7 +34,7 @@ async function serveWith<Service extends ListeningService>(
   return service;
 }
 
-/** Starts a command that keeps running, and collects its output. */
+/** Starts a command that runs until it is stopped, and collects its output. */
 function following(world: Installation, ...args: string[]) {
   const process = world.start(args);
   let [out, err] = ["", ""];
@@ -125,7 +125,7 @@ test("outreach stop ends another process's run during a wait of an hour", async 
     code: 1,
     err: "No run is in progress, or not the one named.\n",
   });
-  // A request with the idempotency key of a run that was stopped starts another run.
+  // The run with this idempotency key was stopped, so a request with the same key starts another run.
   expect(await (await service.post("/social/run", undefined, key)).json()).not.toMatchObject({ run_id });
 });
 
@@ -133,7 +133,7 @@ test("outreach reconcile settles messages in doubt of a running service, and lis
   await using world = await openInstallation({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
   const { faults } = world.sandbox;
   const service = await serveWith(world, [ADA.username, GRACE.username], () => world.host());
-  // Ada gets the message and Grace does not; the network confirms neither, and its conversations cannot be read.
+  // Ada gets the message and Grace does not. X confirms neither message, and the run cannot read the conversations.
   faults.add({ network: "x", kind: "reset_after_delivery", path: `/${ADA.id}/messages`, count: 1 });
   faults.add({ network: "x", kind: "500", path: `/${GRACE.id}/messages`, count: 1 });
   for (const { id } of [ADA, GRACE]) faults.add({ network: "x", kind: "500", path: `/${id}/dm_events` });
@@ -162,7 +162,7 @@ test("outreach reconcile settles messages in doubt of a running service, and lis
     closed_run: null,
   });
   expect(world.sandbox.x.accepted).toEqual(new Map([[ADA.id, 1]]));
-  // The service reads the command's outcomes from the log.
+  // The command recorded the outcomes. Waits until the service has read them in the log.
   await until(
     async () => (await (await service.get("/social/stats")).json()) as { sent: number; failed: number },
     ({ sent, failed }) => sent === 1 && failed === 1,
@@ -179,7 +179,7 @@ test("outreach reconcile closes the run of a killed service", async () => {
     (size) => size === 1,
   );
   await kill(service);
-  // The lease of a dead process remains for half a minute.
+  // The killed service's lease lasts for another half a minute, so the command is refused.
   expect(await world.command("outreach", "reconcile")).toMatchObject({ code: 75 });
   endLeases(world);
   const settled = await world.command("outreach", "reconcile");

@@ -36,8 +36,8 @@ test("a run attempts no message to a recipient after their suppression is record
     () => Promise.resolve(world.sandbox.x.accepted.size),
     (size) => size > 0,
   );
-  // Suppresses recipients from the end of the list, four at once, while the run sends from the beginning. The last
-  // commands come after the run has contacted their recipients.
+  // Suppresses recipients from the end of the list, four at once, while the run sends from the beginning. The last of
+  // these commands come after the run has already contacted their recipients.
   for (let number = people; number > 0; number -= 4) {
     const handles = [0, 1, 2, 3].map((offset) => `@person_${number - offset}`);
     await Promise.all(handles.map((handle) => world.command("recipients", "suppress", handle)));
@@ -52,6 +52,7 @@ test("a run attempts no message to a recipient after their suppression is record
   }
   expect(after).toEqual([]);
   expect(suppressed.size).toBe(people);
-  // Suppressions and run did overlap: some recipients got their message before their suppression, others never.
+  // Some recipients got their message before their suppression and others got none, so the suppressions and the run
+  // have overlapped.
   expect(world.sandbox.x.accepted.size).toBeWithin(1, people);
 });

@@ -63,7 +63,7 @@ describe("a wrong option is reported in one sentence", () => {
 
 test("a killed export leaves no incomplete file under its final name", async () => {
   const out = join(world.directory, "killed.jsonl");
-  // Several writes, so that the kill comes between them.
+  // The list is so long that the export needs several writes, and the kill comes between two of them.
   const people = Array.from({ length: 4_000 }, (_, at) => `person_${at},opt_in`).join("\n");
   await world.command("recipients", "import", world.file("many.csv", `username,basis\n${people}\n`));
   const child = world.start(["audit", "export", "--out", out]);
@@ -74,7 +74,7 @@ test("a killed export leaves no incomplete file under its final name", async () 
   );
   child.kill("SIGKILL");
   await child.exited;
-  // If the writer was faster than the signal, the file is complete.
+  // If the export was faster than the signal, its complete file exists under the final name.
   if (existsSync(out)) expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
   else expect(begun()).toEqual([expect.stringMatching(/^killed\.jsonl\..*\.partial$/)]);
 });

@@ -84,7 +84,8 @@ test("a backup made under load restores all earlier clicks, and no second messag
   expect(await (await run(again)).json()).toMatchObject({ reason: "log_restored", sent: 0 });
   await place.command("recipients", "import", place.file("p.csv", people));
   const known = (await place.command("recipients", "list")).out;
-  // The second recipient was forgotten during the backup; the restored copy may or may not contain that event.
+  // The second recipient was forgotten while the backup was made, so the restored copy may or may not contain the
+  // erasure.
   const isSecondForgotten = restored.filter(({ type }) => type === "PersonForgotten").length === 2;
   expect(known).not.toContain("ada_builds");
   if (isSecondForgotten) expect(known).not.toContain("grace_codes");
@@ -160,8 +161,8 @@ test("an interrupted import from a pipe leaves nothing, and a complete one succe
 test("an export exits with 141 if its reader leaves", async () => {
   await using world = await openInstallation();
   await fill(logOf(world), 2_000);
-  // A separate program, `head`, reads the export and leaves: a reader in this process could take the whole log before
-  // it leaves.
+  // The export's reader is a separate program, `head`, which leaves after one byte. A reader in this process could
+  // receive the whole export before it leaves.
   const { directory, env } = world;
   const script = '{ "$@"; echo "$?" >&2; } | head -c 1';
   const child = Bun.spawn(["sh", "-c", script, "sh", ...onRuntime(["audit", "export"])], {

@@ -93,7 +93,8 @@ test("a truncated log is found by verify, refused by serve and head, and recorde
     data: { reason: "lost_tail", expected_position: 20, found_position: 17 },
   });
   await stop(await world.host());
-  // The new checkpoint covers the remaining events; the head kept elsewhere still covers all.
+  // The checkpoint that the service signed after the loss covers the remaining events. The head that was kept elsewhere
+  // covers all events, so it shows the loss.
   const [, after, elsewhere] = await faults(world, "audit", "verify", "--head", head);
   expect(after).toContain("it holds all 18 events");
   expect(elsewhere).toContain("all from position 19 on are lost");

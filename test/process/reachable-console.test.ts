@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { openInstallation, stop } from "../harness/process.ts";
 
-/** True if the service, with these settings, serves a page without a token that lets a browser act. */
+/** True if a browser may act on the page that the service serves without any login under these settings. */
 async function canAct(settings: Readonly<Record<string, string>>): Promise<boolean> {
   await using world = await openInstallation();
   delete world.env["API_TOKENS"];

@@ -91,7 +91,7 @@ test("clicks with public lists of user agents and URLs are recorded or refused a
     expect([url, answer.status]).toEqual([url, 422]);
   }
   const recorded = (await exported(world)).filter(({ type }) => type === "LinkClicked").map(({ data }) => data);
-  // A blank user agent counts as absent.
+  // The service treats a blank user agent as a missing one.
   const kept = agents.map(({ ua, bot }) => ({ ua: ua.trim() === "" ? undefined : ua, bot }));
   expect(recorded.slice(0, agents.length).map(({ user_agent, bot }) => ({ ua: user_agent, bot }))).toEqual(kept);
   expect(recorded.slice(agents.length).map(({ original_url }) => original_url)).toEqual(taken);

@@ -8,7 +8,7 @@ import { countCases } from "../harness/case-count.ts";
 const TARGETS = ["https://shop.example/offer?a=b", "https://shop.example/%0d%0aSet-Cookie:%20a=b"];
 const CODES = ["spring", "Summer-1"];
 
-/** Total number of requests, and how many are sent at once. */
+/** Total number of requests. The next constant is the number of requests that are sent at once. */
 const REQUESTS = countCases(10_000);
 const AT_ONCE = 50;
 
@@ -20,10 +20,11 @@ async function exchange(port: number, request: Uint8Array): Promise<string> {
   let answer = "";
   socket.setEncoding("latin1");
   socket.on("data", (chunk: string) => void (answer += chunk));
-  // A server may end the connection while an invalid request is being sent.
+  // The server may close the connection while the invalid request is still being sent. That is no fault.
   socket.on("error", () => {});
   socket.write(request);
-  // If the server considers the bytes an incomplete request, it waits.
+  // If the server takes the bytes for an incomplete request, it waits for more. So the test closes the connection after
+  // a while.
   socket.setTimeout(SILENCE_MS, () => socket.destroy());
   await new Promise((resolve) => socket.on("close", resolve));
   return answer;
@@ -96,7 +97,7 @@ test("hostile requests get no 5xx, redirect to known targets only, and record on
   }
   const statuses = answers.map((answer) => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0));
   const locations = answers.flatMap((answer) => /^location: (.*?)\r$/im.exec(answer.split("\r\n\r\n")[0]!)?.[1] ?? []);
-  // Bun answers an invalid request line with 505 before the service sees it.
+  // Bun answers an invalid request line with 505 before the service sees the request, so the service is not at fault.
   const isBroken = (at: number) => statuses[at] === 505 && BROKEN.test(requests[at]![1]);
   expect(requests.filter((_, at) => statuses[at]! >= 500 && !isBroken(at))).toEqual([]);
   expect([...new Set(locations)].sort()).toEqual(TARGETS.toSorted());
@@ -106,7 +107,7 @@ test("hostile requests get no 5xx, redirect to known targets only, and record on
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line).data.short_code as string);
-  // Known codes were among the requests, and all others were refused.
+  // Only requests with a known code got a redirect, and each of them recorded a click.
   expect(clicks.length).toBe(locations.length);
   expect(locations.length).toBeWithin(REQUESTS / 100, REQUESTS / 2);
   expect([...new Set(clicks)].sort()).toEqual(CODES.toSorted());

@@ -13,7 +13,7 @@ import {
 import { PAST_LIFE_MS, slowTokens } from "./x-proxy.ts";
 import { isWhole } from "../harness/case-count.ts";
 
-/** Interval at which a caller that waits for the tokens looks for them. */
+/** Interval in ms at which a process that waits for the tokens looks for them. */
 const TURN_MS = 200;
 
 /** Number of rounds of a race; in each round the tokens expire. */
@@ -46,7 +46,7 @@ const many = <T>(count: number, one: () => Promise<T>): Promise<T[]> => Promise.
 test("50 triggers at once with an expired token start one run and refresh once", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   await addPeople(world, ROUNDS + 1);
-  // With this spacing the instance that started the run is still in it when the last trigger is refused.
+  // With an hour between two messages, the run is still in progress when the last trigger is refused.
   const hourly = { SEND_SPACING_SECONDS: "3600" };
   let service = await world.serve(hourly);
   await authorize(service, world.sandbox);
@@ -96,7 +96,8 @@ test("concurrent triggers with one key start one run; those with another key get
 });
 
 /**
- * Lets the token expire and the service use it, repeatedly, until `work` is done. Returns the statuses of the answers.
+ * Until `work` is done, lets the token expire again and again and makes the service use it. Returns the result of
+ * `work` and the statuses of the service's answers.
  */
 async function askingBeside<T>(
   world: Installation,
@@ -110,7 +111,7 @@ async function askingBeside<T>(
     world.sandbox.clock.advance(PAST_LIFE_MS);
     const answers = await many(10, () => service.get("/social/me"));
     for (const { status } of answers) told.add(status);
-    // A pause, because real tokens live long enough for another instance to get its turn.
+    // Pauses so that another process can get its turn, because real tokens live that long.
     await Promise.race([result, Bun.sleep(TURN_MS)]);
   } while (!done.signal.aborted);
   return { result: await result, told };
@@ -140,8 +141,8 @@ test("the service and commands with expired tokens use each refresh token once",
     const { result, told } = await askingBeside(world, service, commands);
     const [reconciled, doctor] = result;
     expect([...told]).toEqual([200]);
-    // `doctor` exits with 1 if the new token had expired when it was used, which is likelier on a busy machine.
-    // `outreach reconcile` exits with 75 if another process was settling messages.
+    // `doctor` exits with 1 if the new token has expired before it is used, which happens on a busy machine. `outreach
+    // reconcile` exits with 75 if another process is settling messages.
     expect(`${doctor.code} ${doctor.out}`).toMatch(
       /^(0 |1 [^]*\nWRONG   outreach \(x\): X no longer accepts the token\n$)/,
     );

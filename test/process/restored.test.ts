@@ -21,7 +21,7 @@ test("a restore and an import are recorded, and no message is sent that day", as
   await authorizedOnly(world);
   const log = join(world.directory, "reachlog.sqlite");
   const kept = join(world.directory, "kept");
-  // Both copies are made before the first message.
+  // Makes both copies of the log before the first message.
   expect(await world.command("backup", kept)).toMatchObject({ code: 0 });
   expect(await world.command("audit", "export", "--encrypted", "--out", `${kept}.jsonl`)).toMatchObject({ code: 0 });
   expect(await outcomeOf(world)).toEqual({ reason: "completed", sent: 1, causes: [] });
@@ -37,7 +37,7 @@ test("a restore and an import are recorded, and no message is sent that day", as
   expect(world.sandbox.x.messages.total).toBe(1);
 });
 
-/** Links the account and does nothing else. */
+/** Has an operator authorize the account, then stops the service. */
 async function authorizedOnly(world: Installation): Promise<void> {
   const service = await world.host();
   await authorize(service, world.sandbox);

@@ -41,7 +41,7 @@ async function openSecretWorld(more: Record<string, string> = {}) {
   return { world, canaries, token };
 }
 
-/** A webhook receiver that repeats all that it received, and accepts only every other event. */
+/** Starts a webhook receiver whose answers repeat all that it received. It accepts only every other event. */
 function openReceiver({ world, canaries }: Pick<Callers, "world" | "canaries">): TestServer {
   const [path, key] = [canary(), randomBytes(32)];
   const encoded = key.toString("base64");
@@ -63,7 +63,7 @@ function expectNothingFound(world: WatchedWorld, canaries: Canaries): void {
   expect(findSecrets(canaries, world.written)).toEqual([]);
 }
 
-/** Runs the commands that create secrets: a new token is shown once, a key never. */
+/** Adds a token and rotates the master key by commands. The new token is shown once, the new key never. */
 async function exchangeKeyAndTokens(callers: Callers): Promise<void> {
   const { world, canaries } = callers;
   const masterKey = randomBytes(32);
@@ -82,7 +82,7 @@ async function exchangeKeyAndTokens(callers: Callers): Promise<void> {
   await world.keepFiles("after the exchange");
 }
 
-/** Expects that every secret was used, because an unused one cannot leak. */
+/** Expects that every secret was used in a request, because a secret that is not used cannot leak. */
 function expectEverythingUsed({ sandbox: { x, meta, slack, telegram } }: WatchedWorld): void {
   expect(new Set(x.grants.kept.map(({ grant_type }) => grant_type)).size).toBe(2);
   for (const { total } of [x.messages, meta.events, slack.messages, telegram.messages])
@@ -103,7 +103,7 @@ test("no file, output, response or process list of a used and killed service con
   await authorizeInAllWays(callers, first);
   await runInAllWays(callers, first);
   await world.keepFiles("in use");
-  // These calls come last, because a caller with wrong tokens is soon only rate-limited.
+  // The service soon only answers 429 to a caller with wrong tokens, so these calls come last.
   await askInAllWays(callers, first);
   expectEverythingUsed(world);
   expect(receiver.requests.length).toBeGreaterThan(1);
@@ -120,7 +120,10 @@ test("no file, output, response or process list of a used and killed service con
   expectNothingFound(world, canaries);
 });
 
-/** Pairs of providers for chat and messaging. `networks/secrecy.test.ts` tries each provider's client in every run. */
+/**
+ * Pairs of providers for chat and messaging, one for each run of the service. `networks/secrecy.test.ts` tests the
+ * client of each provider.
+ */
 const PROVIDERS = [
   ["slack", "telegram"],
   ["discord", "line"],

@@ -33,9 +33,13 @@ async function doctor(world: Installation, { beside }: HeldTokens): Promise<stri
   return `${code} ${out.split("\n").find((line) => line.includes("outreach (x)"))}`;
 }
 
-/** Makes the tokens invalid during a run with `die`; the run, several callers and commands then share one refresh. */
+/**
+ * Makes the tokens invalid during a run, by calling `die`. The run, several callers and several commands then need new
+ * tokens at the same time, and must share one refresh.
+ */
 async function meet(world: Installation, service: Running, held: HeldTokens, die: () => void) {
-  // Waits for the commands, which on a busy machine take longer to start than a caller waits for a refresh.
+  // Waits until the commands ask X for the first time. On a busy machine they take longer to start than a caller waits
+  // for a refresh.
   const gathered = held.gather(DOCTORS);
   const doctors = many(DOCTORS, () => doctor(world, held));
   await gathered;
@@ -69,7 +73,7 @@ test("a run, callers and commands with expired tokens use each refresh token onc
       expect([code, err]).toEqual([75, expect.stringContaining(`run ${started.run_id} is in progress`)]);
     }
     expect([...world.sandbox.x.refreshUses.values()]).toEqual(Array(round).fill(1));
-    // The run must have used the new token before it expires too.
+    // Waits for one more message, so that the run has used the new token before that one expires too.
     await arrived(world, arrivals(world).people + 1);
   }
   const health = (await (await service.get("/social/health")).json()) as object;
@@ -84,8 +88,8 @@ test("a run, callers and commands with expired tokens use each refresh token onc
 });
 
 /**
- * Returns the operator's notifications until now. Sends one more and waits until it is delivered, which happens after
- * everything that was pending before.
+ * Returns the operator's notifications so far. Sends one more and waits until it is delivered, because all earlier ones
+ * are delivered before it.
  */
 async function toldUntilNow({ sandbox }: Installation, service: Running): Promise<string[]> {
   const body = { message: "nothing is pending any more", service: "tests", level: "info" };
@@ -126,7 +130,7 @@ test("a dead grant that many detect at once causes one notification, also after 
   ]);
   expect([...world.sandbox.x.refreshUses.values()]).toEqual([1]);
   const types = (await exported(world)).map(({ type }) => type);
-  // The second notification is the test's own.
+  // The test itself sent the second notification.
   expect(types.filter((type) => type === "NotificationRequested")).toHaveLength(2);
   expect(types.filter((type) => type === "TokenRefreshFailed")).toHaveLength(1);
 });

@@ -76,7 +76,8 @@ test("a click of a browser that has been on a page with the pixel carries the pi
   );
   const sent = [...meta.events.kept].map(({ user_data }) => (user_data as { fbp?: string }).fbp);
   expect(sent).toHaveLength(VISITORS * VISITS);
-  // A browser gets the cookie at its first visit, whose click comes before it.
+  // A browser gets the cookie at its first visit, after the click that leads there. So only the clicks of later visits
+  // have it.
   const carried = sent.filter((fbp) => fbp !== undefined);
   expect(carried.length).toBe(VISITORS * (VISITS - 1));
   expect(carried.length / sent.length).toBeGreaterThanOrEqual(0.9);
@@ -91,7 +92,7 @@ interface Worth {
   readonly cost_usd: string | null;
 }
 
-/** Sums rows up in smallest units. All currencies of the test have two digits, and costs have six. */
+/** Sums rows up in the smallest units. All currencies of the test have two decimal places, and costs have six. */
 function sumUp(rows: readonly Worth[]) {
   const units = (text: string | null): number => Number((text ?? "0").replace(".", ""));
   const values: Record<string, number> = {};
@@ -117,11 +118,13 @@ test("the rows of every dimension sum to the books of Meta and of X", async () =
   const service = await world.host();
   await authorize(service, world.sandbox);
   const { meta, x } = world.sandbox;
-  // Results count what runs cost; X also charges for the look-up of the account itself.
+  // X has already charged for the look-up of the account. The results count only what runs cost, so the run's cost is
+  // measured from here.
   const before = toMillionths(x.billed);
   const run = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
   expect(await run.json()).toMatchObject({ sent: expect.any(Number) });
-  // Clicks on the link of the messages would be suspected to be fetches of X, and so unattributed.
+  // Clicks on the messages' own link would be suspected to be fetches by X, and would not be attributed. So these
+  // clicks are on another link.
   const click = { event: "click", domain: "go.example", original_url: "https://shop.example/", user_agent: BROWSER };
   for (const [at, short_code] of ["spring", "spring", "other", "spring"].entries()) {
     const clicked = await service.post("/api/tracking/event", { ...click, short_code }, BEARER);

@@ -30,7 +30,7 @@ async function serveByScript(world: Installation): Promise<Running & Disposable>
       try {
         process.kill(-child.pid, "SIGKILL");
       } catch {
-        // No process of the group is left to kill.
+        // All processes of the group have ended already.
       }
     },
   };
@@ -53,8 +53,8 @@ describe("a signal from the process group that bun run repeats", () => {
       async () => service.log(),
       (log) => log.includes('"message":"stopping"'),
     );
-    // This request makes X answer the refresh that it holds back. X has already used up the refresh token, so the
-    // service must store the answer before it exits.
+    // This request gets the 401 for which the proxy waits, so the proxy now lets the answer to the refresh through. X
+    // has already used up the refresh token, so the service must store that answer before it exits.
     expect((await fetch(`${held.beside}/2/users/me`)).status).toBe(401);
     expect(await service.process.exited).toBe(0);
     const next = await world.serve();
@@ -80,7 +80,7 @@ test("a demo that hangs while stopping exits at a later signal, and removes its 
   const demo = world.start(["demo", "--port", "0", "--sandbox-port", "0"], { TMPDIR: world.directory });
   const { url, sandbox } = await untilServing(demo);
   expect(folders()).toHaveLength(1);
-  // A callback that X does not answer keeps the demo from stopping in order.
+  // X does not answer the callback's request for a token, so the demo cannot stop in an orderly way.
   const faults = `${sandbox}/_sandbox/faults`;
   const hanging = { network: "x", kind: "timeout_before", path: "/oauth2/token", count: 1 };
   await fetch(faults, { method: "POST", body: JSON.stringify(hanging) });

@@ -10,7 +10,7 @@ import {
   type Installation,
 } from "../harness/process.ts";
 
-/** Tests the success and the errors of every endpoint in the specification, with the real process over real HTTP. */
+/** Tests the success and the errors of every endpoint in the specification, with a real service over real HTTP. */
 describe("the specification's table", () => {
   let world: Installation;
   let service: ListeningService;
@@ -226,7 +226,7 @@ describe("the specification's table", () => {
       status: "ok",
       version: expect.any(String),
       log: { position: expect.any(Number) },
-      // Not in the specification, which allows additional fields.
+      // This field is not in the specification, which allows additional fields.
       instances: [expect.objectContaining({ version: expect.any(String) })],
       roles: expect.any(Object),
       channels: {
@@ -295,7 +295,7 @@ describe("the specification's table", () => {
     expect(answer.status).toBe(200);
     const delivered = { ok: true, status: "delivered", latency_ms: expect.any(Number) };
     expect(await answer.json()).toMatchObject({ results: { ads: delivered, messaging: delivered } });
-    // The network answered with a refusal, so the latency is reported.
+    // The network did answer, although with a refusal, so the result includes its latency.
     world.sandbox.faults.add({ network: "telegram", kind: "channel_archived", count: 1 });
     const refused = await service.post("/api/tracking/test", undefined, BEARER);
     const failed = { ok: false, status: "failed", latency_ms: expect.any(Number) };
@@ -314,7 +314,7 @@ describe("the specification's table", () => {
     expect([sent.status, await sent.json()]).toEqual([200, { id: expect.any(String), status: "delivered" }]);
     world.sandbox.faults.add({ network: "telegram", kind: "channel_archived", count: 1 });
     await problem(await service.post("/api/messaging", { text: "x" }, BEARER), 502, "delivery-refused");
-    // The refusal suspends the channel until a test arrives.
+    // The refusal suspended the channel, which stays so until a channel test arrives at the network.
     await problem(await service.post("/api/messaging", { text: "x" }, BEARER), 502, "delivery-refused");
     expect((await service.post("/api/tracking/test", undefined, BEARER)).status).toBe(200);
     world.sandbox.faults.add({ network: "telegram", kind: "reset_after_delivery", count: 1 });

@@ -85,7 +85,7 @@ test("commands on the log of a running service show recipients and quota as of a
     ` run ${run.run_id} ended, completed: 1 sent, 1 skipped, 0 failed, 0 in doubt; the network charges at most `,
   );
 
-  // No read wrote anything, and a future position is refused.
+  // No read wrote an event, and a position in the future is refused.
   expect(await exported(world)).toHaveLength(head);
   expect(await world.command("stats", "--as-of", String(head + 1))).toEqual({
     code: 2,

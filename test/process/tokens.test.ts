@@ -78,7 +78,7 @@ test("wrong tokens are recorded as one event without the tokens", async () => {
   const statuses: number[] = [];
   for (const guess of guesses) statuses.push(await statusWith(service, guess));
   expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429, 429, 429]);
-  // The right token works although its caller has the same address as the failures, like all callers on this machine.
+  // The right token works, although the failed guesses came from the same address.
   expect(await statusWith(service, TOKEN)).toBe(200);
   await stop(service);
   const failures = (await exported(world)).filter(({ type }) => type === "AuthenticationsFailed");

@@ -18,7 +18,7 @@ test("the steps of the tour give the documented output", async () => {
       asked = "";
       for (const line of text.trim().split("\n")) asked += (await demo.shell(inDemo(line, demo, folder.path))).out;
     } else if (language === "json") {
-      // The tour's document shows JSON on several lines, the command prints it on one.
+      // The tour shows the JSON on several lines, but the command prints it on one.
       expect(asked.replaceAll("\n", "")).toMatch(patternOf(text.replace(/\n */g, ""), true));
     } else {
       await followSession(demo, folder.path, text);
@@ -46,7 +46,7 @@ async function followSession(demo: Demo, directory: string, text: string): Promi
 /** Pattern of the end of the output that the tour shows for a command which follows the log until Ctrl-C. */
 const CLICK_AND_MORE = / LinkClicked .*\n.*\n/;
 
-/** Adapts a line of the tour to this demo, which has other ports and another folder. */
+/** Replaces the ports and the folder in a line of the tour by those of this demo. */
 function inDemo(line: string, { url, printed }: Demo, directory: string): string {
   const sandbox = /^sandbox +(\S+)/m.exec(printed)?.[1] ?? "";
   return line
@@ -56,8 +56,8 @@ function inDemo(line: string, { url, printed }: Demo, directory: string): string
 }
 
 /**
- * Parts of an output that differ between demos: the form in which the tour shows each, and the pattern for a demo's
- * output.
+ * Parts of an output that differ between demos. Each entry has a pattern of how the tour shows the part, and the
+ * pattern for this demo's output.
  */
 const CHANGING: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-(?:[0-9a-f]{4}-){0,3}…/, "[\\s\\S]*?"],
@@ -92,7 +92,10 @@ function patternOf(shown: string, isWhole = false): RegExp {
   return new RegExp(isWhole ? `^${pattern}$` : pattern);
 }
 
-/** Acts as the browser that the tour opens /social/auth with, and chooses the consent page's first account. */
+/**
+ * Authorizes as the browser does in which the tour opens /social/auth, and chooses the first account on the consent
+ * page.
+ */
 async function authorize(url: string): Promise<void> {
   const start = await fetch(`${url}/social/auth`, { redirect: "manual" });
   const cookie = (start.headers.get("set-cookie") ?? "").split(";")[0] ?? "";

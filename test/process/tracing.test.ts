@@ -62,7 +62,7 @@ test("with a sampling share of zero only authenticated requests are traced", asy
     service.post(path, CLICK, { ...traced(wrong), authorization: "Bearer of-no-caller" }),
   ]);
   expect(answers.map(({ status }) => status)).toEqual([202, 202, 401]);
-  // Each incoming trace is continued, and its flag says whether a collector receives it.
+  // Each answer continues the trace of its request. The flag at its end says if a collector receives the trace.
   const [one, ...others] = answers.map(({ headers }) => headers.get("traceparent") ?? "");
   expect(one).toMatch(/^00-1{32}-.*-01$/);
   expect(others).toEqual([expect.stringMatching(/^00-2{32}-.*-00$/), expect.stringMatching(/^00-3{32}-.*-00$/)]);
@@ -97,7 +97,7 @@ test("a failing collector and its recovery are logged once each, and doctor --on
       return new Response(null, { status });
     },
   });
-  // The exporter appends the path of traces itself.
+  // This address is wrong: the exporter appends the path of traces itself.
   world.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = `${collector.url.origin}/v1/traces`;
   const service = await world.host();
   const exportTwice = async (): Promise<void> => {

@@ -122,8 +122,8 @@ test("a receiver gets each event in order per stream, despite failures and a kil
   );
   receiver.state.mode = "failing";
   receiver.comeBack();
-  // While the failing event of link `a` holds back its own stream, the receiver gets all events of the links `b` and
-  // `c`.
+  // The failing event of link `a` holds back only its own stream. Meanwhile the receiver gets all events of the links
+  // `b` and `c`.
   await clicks(service, 2);
   const taken = (code: string) =>
     receiver.arrivals.filter(({ stream, isAccepted }) => isAccepted && stream.endsWith(`/${code}`)).length;
@@ -154,7 +154,7 @@ test("a receiver gets each event in order per stream, despite failures and a kil
   const accepted = receiver.arrivals.filter(({ isAccepted }) => isAccepted);
   expect(wanted.filter((id) => !accepted.some((arrival) => arrival.id === id))).toEqual([]);
   for (const arrivals of Map.groupBy(receiver.arrivals, ({ stream }) => stream).values()) {
-    // When an event arrives, all earlier ones of its stream have been accepted.
+    // Checks for each event that the receiver had accepted all earlier events of the same stream when it arrived.
     const taken = new Set<number>();
     const inOrder = [...new Set(arrivals.map(({ position }) => position))].toSorted((a, b) => a - b);
     for (const { position, isAccepted } of arrivals) {
@@ -162,7 +162,7 @@ test("a receiver gets each event in order per stream, despite failures and a kil
       if (isAccepted) taken.add(position);
     }
   }
-  // One subscription for both starts, and no output contains the secret or the address.
+  // Both starts together recorded one subscription, and no output contains the webhook's secret or address.
   const about = events.filter(({ type }) => type.startsWith("Webhook"));
   expect(about.map(({ type, data }) => [type, data["types"]])).toEqual([
     ["WebhookSubscribed", ["LinkClicked", "MessageRequested"]],
@@ -171,7 +171,7 @@ test("a receiver gets each event in order per stream, despite failures and a kil
   expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
 });
 
-/** The program in docs/webhooks.md. */
+/** Returns the receiver's program in docs/webhooks.md. */
 function documented(): string {
   const text = readFileSync(join(ROOT, "docs/webhooks.md"), "utf8");
   const [, program = ""] = /```js\n(.*?)```/s.exec(text) ?? [];
@@ -217,7 +217,7 @@ test("the documented receiver accepts events and a channel test", async () => {
     const checked = await world.command("doctor", "--online");
     expect(checked.out).toMatch(/webhook.*the receiver answers/);
 
-    // Without the setting the log records once that the webhook has ended.
+    // Without these settings, the log records once that the webhook has ended.
     Object.assign(world.env, { WEBHOOK_URL: "", WEBHOOK_SECRET: "", WEBHOOK_EVENTS: "" });
     for (let start = 0; start < 2; start++) {
       const without = await world.host();

@@ -25,7 +25,7 @@ function wayToX({ env, sandbox }: Installation, { arriving, answered }: Way) {
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
-    // Connections may be idle for long, because commands start slowly on a busy machine.
+    // A connection to the proxy may be idle for long, because commands start slowly on a busy machine.
     idleTimeout: 60,
     async fetch(request) {
       const { pathname, search } = new URL(request.url);
@@ -61,13 +61,13 @@ export interface HeldTokens extends Disposable {
   /** Address at which the other processes reach X through the proxy. */
   readonly beside: string;
   /**
-   * Holds back the first request of each of `others` other processes. Resolves once all of them have arrived at the
+   * Holds back the first request of `others` other processes. Resolves once that many requests have arrived at the
    * proxy.
    */
   gather(others: number): Promise<void>;
   /**
-   * Delays the answer to the next refresh until `others` requests were refused (default: the gathered ones). Resolves
-   * once X has used up the refresh token; the other processes then continue with the stale token.
+   * Delays the answer to the next refresh until `others` requests were refused (default: as many as were gathered).
+   * Resolves once X has used up the refresh token. The other processes then go on with the stale token.
    */
   hold(others?: number): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { gunzipSync } from "node:zlib";
 import type { Recorded } from "../../events/catalog.ts";
 import { answerAll, rewound } from "./projection-answers.ts";
 
-/** Log of the version before campaigns, and the answers of that version about it at some positions. */
+/** Log that a version before campaigns wrote, with the answers of that version about the log at some positions. */
 interface OldLog {
   readonly events: readonly Recorded[];
   readonly answers: readonly {

@@ -138,7 +138,7 @@ describe("a contact", () => {
     );
     expect(findContact(state, { id: "101" })).toMatchObject({ basis: "none", fields: {} });
     expect(findContact(state, { username: "ann" })).toMatchObject({ basis: "opt_in", status: "open" });
-    // Later a message shows that id and handle belong to one recipient.
+    // Here a later message shows that the id and the handle belong to one recipient.
     const back = given(added(ANN), sent({ id: "101", username: "ann_b" }), added({ username: "ann" }), sent(ANN));
     expect(back.people.size).toBe(1);
   });
@@ -497,7 +497,7 @@ describe("consent", () => {
     const contact = findContact(given(...denied, added(ANN, { ...row, fields: { city: "Rome" } })), ANN);
     expect(contact).toMatchObject({ fields: { city: "Rome" }, tracking: { status } });
     if (status === "denied") expect(contact?.tracking).toEqual({ status, ...(at === undefined ? {} : { at }) });
-    // A separate record is an operator's decision about this person.
+    // A consent that an operator records for this person replaces the denial, even without a date.
     expect(findContact(given(...denied, consented(ANN, { tracking: "granted" })), ANN)?.tracking.status).toBe(
       "granted",
     );

@@ -141,7 +141,7 @@ describe("a settled dispatch", () => {
     delivered(log, a, { lowWatermark: b });
     expect(given(log).chat.lanes.clicks.low_watermark).toBe(b);
     const last = delivered(log, b, { lowWatermark: a });
-    // No dispatch is pending, so the low watermark moves past the position of the last outcome.
+    // No dispatch is pending any more, so the low watermark moves beyond the event with the last outcome.
     expect(given(log).chat.lanes.clicks.low_watermark).toBe(last + 1);
   });
 
@@ -208,7 +208,7 @@ describe("the list of dead letters", () => {
     log.add("DispatchDiscarded", { event_id: "e", source: b, channel: "chat", why: "over" });
     const retry = log.add("DispatchRetryRequested", { event_id: "e", source: a, channel: "chat" });
     expect(listed(log)).toMatchObject([[c, { position: third, requested_at: c }]]);
-    // A second process records the same end again; the operator's decision stands.
+    // A second process records the same end of both dispatches. The operator's later decisions about them still count.
     for (const source of [a, b]) gaveUp(log, source);
     expect(listed(log)).toHaveLength(1);
     const again = record(

@@ -62,7 +62,7 @@ test("the generated histories contain every event type", () => {
     fc.property(histories(), ({ events }) => {
       for (const { type } of events) told.add(type);
     }),
-    // Fewer histories lack a rare type now and then.
+    // With fewer histories, a rare type would sometimes be missing.
     { numRuns: 500 },
   );
   expect(eventSpecs.map(({ type }) => type).filter((type) => !told.has(type))).toEqual([]);

@@ -39,7 +39,10 @@ const CHOICES: readonly (readonly ClickChannel[])[] = [
 /** Channels of a generated history; one webhook has a name. */
 export const HISTORY_CHANNELS: readonly ChannelName[] = [...CHANNELS, "webhook-crm"];
 
-/** Types that webhooks may subscribe to. Events about a webhook are not carried, even if subscribed. */
+/**
+ * Sets of event types that webhooks may subscribe to. An event about a webhook is never carried to a webhook, even if
+ * its type is in the set.
+ */
 const SUBSCRIPTIONS: readonly (readonly EventType[])[] = [
   ["LinkClicked"],
   ["DirectMessageSent", "RunFinished", "LogRestored"],
@@ -64,7 +67,7 @@ export function createDeliveryPart(log: TestLog): {
   const subscribed = new Map<WebhookChannel, readonly string[]>();
   let carriedTo = 0;
 
-  /** Requests the webhook dispatches of all events appended since the last call, by any writer. */
+  /** Requests dispatches to the subscribed webhooks, for all events that were appended since the last call. */
   const carry = (): void => {
     for (const { position, id, type, data } of log.events.slice(carriedTo)) {
       carriedTo = position;
@@ -98,8 +101,8 @@ export function createDeliveryPart(log: TestLog): {
   const attempt: Step = (dice) => {
     const pending = requested.filter(({ end }) => end === undefined);
     if (pending.length === 0) return click(dice);
-    // One of the first pending dispatches, as within a dispatcher's window. Dispatches that complete together share an
-    // event.
+    // Picks one of the first pending dispatches, because a dispatcher only has dispatches within its window in flight.
+    // Sometimes it completes together with others, which then share its event.
     const first = dice.pick(pending.slice(0, 6));
     const near = pending.filter(({ channel, lane }) => channel === first.channel && lane === first.lane);
     const items = dice.once(3) ? [...new Set([first, ...near.slice(0, 3)])] : [first];
@@ -111,8 +114,8 @@ export function createDeliveryPart(log: TestLog): {
     const ended = requested.filter(({ end }) => end !== undefined);
     if (ended.length === 0) return;
     const item = dice.pick(ended);
-    // Records an outcome that the log already has, as another process or a start after a crash may do. A low watermark
-    // of 1 is that of a writer which knows of no settled dispatch.
+    // Records an outcome that the log already has, as another process or a start after a crash may do. That writer
+    // knows of no settled dispatch, so its low watermark is 1.
     record(log, dice, { items: [{ ...item, end: undefined }], low_watermark: 1, letters: [] });
   };
 

@@ -138,7 +138,7 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     },
     (dice) => {
       const hashes = dice.once(2) ? { hashes: [`mark-${dice.pick([1, 2, 3])}`] } : {};
-      // If the recipient was erased or is known only by a hash, the event contains the hashes alone.
+      // If the suppression has hashes, the recipient may be missing: erased, or known only by a hash.
       const named =
         "hashes" in hashes && dice.once(3) ? dice.pick([{}, { recipient: {} }]) : { recipient: anyRecipient(dice) };
       log.add("RecipientSuppressed", { ...named, reason: dice.pick(["opt_out", "list"] as const), ...hashes });
@@ -195,7 +195,8 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
         ...(dice.once(2) ? { run_id: `run-${made}` } : {}),
       }),
     (dice) => {
-      // Adds the event of a person's data being read, if possible on the page of a known recipient.
+      // Adds an event about a read of personal data. If the log has recipients, it is mostly a read of one recipient's
+      // page.
       const { people } = fold(contacts, contacts.initial(), log.events);
       const read = people.size === 0 || dice.once(3) ? {} : { recipient: toRecipient(dice.pick([...people.values()])) };
       log.add("PersonalDataRead", { resource: "recipient", ...read });
@@ -238,7 +239,9 @@ function consent(dice: Dice) {
   ] as const);
 }
 
-/** Returns a recipient named by id, by handle, or by both; later events link the names. */
+/**
+ * Returns a recipient named by id, by handle, or by both. Later events of the history may link the id to the handle.
+ */
 function anyRecipient(dice: Dice): Recipient {
   const { id, username } = known(dice);
   return dice.pick([{ id }, { username }, { username: username.toUpperCase() }, { id, username }]);

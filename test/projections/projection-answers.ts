@@ -25,11 +25,12 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
   const states = PROJECTION_NAMES.filter((name) => (name as string) !== NEW).map((name) => {
     const projection = projectionOf(name);
     const folded = fold(projection, projection.initial(), events);
-    // The costs of signals by day are a new member of the runs, and `contacted` of the counts of messages.
+    // Later versions added two members, which the old answers do not have: `signals` (costs by day) to the runs, and
+    // `contacted` to the counts of messages.
     const known = name === "runs" ? { ...(folded as object), signals: undefined } : folded;
     const encoded = encodeState(name === "results" ? toFormerResults(folded as Results) : known);
     const state = name === "stats" || name === "timeline" ? encoded.replaceAll(/,"contacted":\d+/g, "") : encoded;
-    // Each message is now of a campaign, which these logs do not name.
+    // Later versions give each message a campaign. The messages in these logs have none, so it is `default`.
     return [`state ${name}`, withoutOwnLinks(state.replaceAll('"campaign":"default",', ""))] as const;
   });
   const people = fold(contacts, contacts.initial(), events);
@@ -56,7 +57,7 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
   const answers = [
     ...states,
     ["recipients", plain([...people.people.values()].map(toRecipientJson))],
-    // Held recipients are now counted apart from those whose message failed.
+    // Later versions count held recipients separately. The old answers count them among those whose message failed.
     ["preview", plain({ ...counts, failed: counts.failed + held })],
     ["what if", plain(await whatIf.finish(ms))],
     ["words", plain(events.map(describeEvent))],
@@ -65,8 +66,8 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
 }
 
 /**
- * Converts results to their former shape: without positions, and with only the last message to each recipient in the
- * index by handle.
+ * Converts results to the form of the old version: without positions, and with only the last message to each recipient
+ * in the index by handle.
  */
 function toFormerResults(state: Results) {
   const handles = new Map<string, number[]>();
@@ -95,7 +96,10 @@ export function rewound(events: readonly Recorded[], position: number): string {
     if (step.done === true) return hash(withoutOwnLinks(encodeState(step.value)));
 }
 
-/** Removes the links of each campaign's newest message from contacts: a new member, which no answer shows. */
+/**
+ * Removes `own_links` from contacts: the links of each campaign's newest message. Later versions added this member,
+ * which no answer shows.
+ */
 function withoutOwnLinks(state: string): string {
   const member = /"own_links":(?:null|\{[^}]*\})/;
   return state.replaceAll(new RegExp(`,${member.source}|${member.source},?`, "g"), "");

@@ -94,7 +94,7 @@ describe("a log dated a year ahead until its clock was corrected", () => {
     const log = testLog(Date.parse(`${AHEAD}T10:00:00.000Z`));
     for (const { type, data } of newEvents) log.add(type, data);
     const time = log.events[newEvents.indexOf(CORRECTED)]?.time ?? "";
-    // The log's clock cannot go back, so its time stands still until the real time catches up.
+    // The log's clock cannot go back. So after the correction, its time stands still until the real time has caught up.
     const events = log.events.map((event) => (event.time > time ? { ...event, time } : event));
     return { state: fold(quota, quota.initial(), events), newest: events.at(-1)?.time };
   }
@@ -103,7 +103,8 @@ describe("a log dated a year ahead until its clock was corrected", () => {
     const taken = [attempted("a", AHEAD), attempted("b", "2027-12-24"), attempted("c"), attempted("d", "2026-11-19")];
     const { state } = foldAhead(...taken, CORRECTED);
     expect(["2026-11-19", TODAY, AHEAD, "2027-12-24"].map((day) => usedOn(state, day))).toEqual([1, 3, 0, 0]);
-    // When that day really comes, its whole quota is available: only "e" counts.
+    // The messages recorded under the wrong clock do not count when that day really comes: then only "e" uses its
+    // quota.
     expect(usedOn(foldAhead(...taken, CORRECTED, attempted("e", AHEAD)).state, AHEAD)).toBe(1);
   });
 

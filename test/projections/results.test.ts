@@ -96,7 +96,7 @@ test("a message in doubt counts once, until it is settled", async () => {
   expect(await byVariant(doubted)).toMatchObject([{ attempted: 2, in_doubt: 2, sent: 0, failed: 0 }]);
   const settled = [...doubted, sent("1"), failed("2", BEA)];
   expect(await byVariant(settled)).toMatchObject([{ attempted: 2, in_doubt: 0, sent: 1, failed: 1 }]);
-  // Two instances record the same outcomes; the second record does not count.
+  // The other instance records other outcomes for the same messages afterwards. The first record of each counts.
   expect(await byVariant([...settled, failed("1"), sent("2", BEA)])).toEqual(await byVariant(settled));
 });
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import { dropReplacedUpTo, REPLACED_MAX } from "../../projections/contact-changes.ts";
+import { dropReplacedUpTo, REPLACED_MAX } from "../../projections/contact-former-values.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
@@ -40,8 +40,8 @@ function expectSame(state: Contacts, folded: Contacts): void {
 }
 
 /**
- * Expects the same recipients in both. A list shows only the first log position of a recipient's events, so the others
- * may differ.
+ * Expects the same recipients in both. Of the positions of a recipient's events, only the first is compared, because a
+ * list shows no other.
  */
 function expectListed(people: People, folded: Contacts): void {
   const shown = (contact: Contact): unknown => ({
@@ -81,7 +81,7 @@ test("in any history, rewinding contacts to a position equals a fold up to it", 
     }),
     { numRuns: countCases(200) },
   );
-  // An ordinary run plays only a part of the histories, which may lack some of these rare situations.
+  // An ordinary test run plays only some of the histories, which may lack some of these rare situations.
   if (!isWhole) return;
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(5);
 });
@@ -123,8 +123,8 @@ test("events folded between two rewind steps do not change the result", () => {
     }
     taken++;
     const before = log.events.length;
-    // One person near each end of the list merges with the entry of an id. A third person, whose id is known, loses the
-    // handle to a person of another id.
+    // A person near each end of the list gets an id, so their entry merges with that of the id. A third person, whose
+    // id is known, loses the handle to a person with another id.
     add({ id: `${number}`, username: `person${number}` });
     add({ id: `${2_990 - number}`, username: `person${2_990 - number}` });
     add({ id: `9${number}`, username: `person${number + 5}` });
@@ -192,7 +192,7 @@ function changesAfter({ changed: { full, open } }: Contacts, position: number) {
   return { at: later.map(([at]) => at), keys: later.map(([, key]) => key) };
 }
 
-/** Removes a contact's changes up to a position, which either of two compared states may or may not contain. */
+/** Removes the changes of contacts up to a position. Of two compared states, one may have them and the other not. */
 function withoutChangesUpTo(state: Contacts, position: number): Contacts {
   const withoutOld = (contact: Contact): Contact => {
     const replaced = (contact.replaced ?? []).filter(({ at }) => at > position);

@@ -92,7 +92,7 @@ test.each([
     }),
     { numRuns: countCases(150) },
   );
-  // An ordinary run plays only a part of the histories, which may lack some of these rare situations.
+  // An ordinary test run plays only some of the histories, which may lack some of these rare situations.
   if (!isWhole) return;
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(5);
 });
@@ -143,7 +143,7 @@ test.each([1_000, 9_000])("with %d newer messages, events folded between two rew
     }
     taken++;
     const before = log.events.length;
-    // The first and the last open message are sent, and a recipient of each end of the list gets another message.
+    // The first and the last open message are sent. Then a recipient near each end of the list gets one more message.
     for (const attempted of [open.shift()!, open.pop()!]) send(attempted);
     for (const number of [taken, 5_990 - taken]) send(attempt(number));
     log.add("DirectMessagesSeen", { recipient: { id: `${taken + 100}` }, seen_at: "2027-01-01T00:00:00.000Z" });

@@ -24,7 +24,7 @@ const TEXT = "Hi: https://go.example/a";
 interface Step {
   readonly ms: number;
   readonly what: string;
-  /** Text of the message, to which the message's outcomes refer; for a click the short code. */
+  /** Text of the message; an outcome names its message by this text. For a click, the short code. */
   readonly of: string | undefined;
 }
 
@@ -151,8 +151,8 @@ describe("the number of suspected clicks for", () => {
 });
 
 /**
- * Counts suspected clicks per link by the wording of the rule. Serves as a slow reference that scans all events each
- * time.
+ * Counts the suspected clicks of each link exactly as the rule says. It is a slow reference, because it scans all
+ * events for each click.
  */
 function byTheRule(events: readonly Folded[]): Map<string, number> {
   const sends = events.flatMap((event) => {
@@ -209,7 +209,8 @@ const closeHistories = fc
       ms += gap;
       if (what === "person" || what === "bot") return { ms, what, of: roll === 0 ? "b" : "a" };
       if (what === "intent") return { ms, what, of: `${texts[roll]} #${++intents}` };
-      // The outcome of the last message, or of an earlier one if there is one.
+      // If the last message has the chosen text, this is its outcome. Otherwise it is an outcome of a message that does
+      // not exist.
       return { ms, what, of: `${texts[roll]} #${intents}` };
     });
     return steps.map(eventOf);
@@ -265,8 +266,8 @@ test("a waiting click is not suspected after its link was dropped", () => {
 
 describe("the remembered messages", () => {
   test("are indexed by exactly the links that they contain", () => {
-    // Builds the expected index from the messages. Only the time is copied from the tested index, because it may be
-    // that of a message that was forgotten as too old.
+    // Builds the index that these messages should have. Its times are copied from the tested index, because they may be
+    // of older messages that the state has forgotten.
     const indexOf = ({ sends, sent }: Suspected): Suspected["sent"] => {
       const found: Suspected["sent"] = new Map();
       for (const [attempt, { left }] of sends)

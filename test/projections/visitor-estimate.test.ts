@@ -28,7 +28,7 @@ test("the standard error of an estimate is at most about VISITORS_ERROR for few 
       squares += error ** 2;
       sum += error;
     }
-    // An estimate of the standard error from 200 sketches has an error of 5 % itself.
+    // With 200 sketches, the estimate of the standard error has itself an error of 5 %.
     expect(Math.sqrt(squares / sketches)).toBeLessThan(1.15 * VISITORS_ERROR);
     expect(Math.abs(sum / sketches)).toBeLessThan((3 * VISITORS_ERROR) / Math.sqrt(sketches));
   }

@@ -90,7 +90,7 @@ test("a visitor counts once per link and UTC day, and past days keep their estim
   expect(on(second)).toMatchObject({ clicks: 3, visitors: 2 });
   expect(on(second, "2026-11-21")).toMatchObject({ clicks: 1, visitors: 1 });
   expect([...second.sketches.keys()]).toEqual([LINK]);
-  // The clock was set back to the day before, whose salt is already deleted.
+  // The clock was set back to the day before. The salt of that day is already deleted.
   const back = foldTold([
     ...first,
     ["2026-11-21T00:00:00.000Z", clickOf()],

@@ -24,7 +24,8 @@ test("an event's change is the difference of two folds, and the earlier state st
       const after = fold(projectionOf(name), initial(), [...earlier, event]);
       const differences = (await findDifferences(before, after)).filter(({ path, values }) => {
         if (name !== "contacts") return true;
-        // The data for rewinding contacts is not shown, and of all orders only that of the people matters.
+        // Ignores data that only helps to rewind contacts and is not shown. Ignores changes of order too, except of the
+        // people.
         if (path.includes("replaced") || path[0] === "changed" || path[0] === "rewinds_to") return false;
         return path[2] !== "met" && (values !== "reordered" || path.join() === "people");
       });

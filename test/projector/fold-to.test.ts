@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
-import { dropReplacedUpTo } from "../../projections/contact-changes.ts";
+import { dropReplacedUpTo } from "../../projections/contact-former-values.ts";
 import { countPeopleAt, type Contacts } from "../../projections/contact.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -62,7 +62,7 @@ async function expectTruth(store: EventStore<Event>, names: readonly ProjectionN
   expect({ position: found.position, time: found.time }).toEqual(place);
   for (const name of names) {
     if (name !== "contacts") expect(encodeState(found.states[name])).toBe(encodeState(states[name]));
-    // The order of contacts matters only for the people, because runs follow it.
+    // The order within contacts is not compared here. It matters only for the people, because runs follow it.
     else expect(found.states[name]).toEqual(states[name]!);
   }
   const [put, folded] = [(found.states as Partial<States>).contacts, states.contacts];
@@ -113,7 +113,8 @@ test("a fold from snapshots equals a fold from the start in any history", async 
         const now = (await foldTo(store, ["contacts"])).states.contacts;
         for (const to of [head, Math.floor(head / 2), 0]) {
           await expectTruth(store, PROJECTION_NAMES, { to });
-          // Forgotten people are not counted at any moment, so the count needs no fold of the earlier contacts.
+          // A forgotten person is not counted at any moment. So the count at a moment can be computed from the present
+          // contacts, without folding the earlier ones.
           const then = (await foldLog(store, ["contacts"], { to })).states.contacts;
           expect(countPeopleAt(now, to)).toBe(then.people.size);
         }
@@ -207,7 +208,7 @@ describe("snapshots of the past", () => {
     const now = { position: 60, isFolded: () => true, state: () => live as never };
     const { rewinds_to } = live;
     expect(rewinds_to).toBe(40);
-    // Start positions of the reads that a fold to this moment needs for the right people.
+    // Folds to this moment and checks the people. Returns the positions at which the fold started to read the log.
     const fieldsAt = async (to: number, options: FoldToOptions = {}) => {
       const reader = watched(world.store);
       const { people } = (await foldTo(reader.store, ["contacts"], { to, ...options })).states.contacts;
@@ -260,7 +261,7 @@ describe("snapshots of the past", () => {
       const data = { attempt_id: `a${number}`, run_id: "r", recipient, text: "Hi", variant: "A", day: "2026-11-20" };
       return { type: "DirectMessageAttempted", data };
     };
-    // Enough events that their fold is worth a snapshot.
+    // So many events that the projector saves a snapshot of their fold.
     const others = Array.from({ length: 500 }, (_, number) => attemptedOf(`other_${number}`, 1_000 + number));
     await world.append(STREAMS.outreach, [attemptedOf("ann_builds", 1), ...others]);
     const { serve } = livesOn(world);
@@ -273,12 +274,12 @@ describe("snapshots of the past", () => {
     };
     expect(await isShown()).toBe(true);
     expect((await listPast(store, "run")).length).toBeGreaterThan(0);
-    // The person is forgotten during a fold to a moment, after all her events were read.
+    // Now the person is forgotten in the middle of a fold to a moment, after the fold has read all her events.
     await store.snapshots.remove(["run", ...(await listPast(store, "run")).map(({ name }) => name)]);
     let isForgotten = false;
     const meanwhile: EventStore<Event> = {
       ...store,
-      // Invalid snapshots remain, as after a crash.
+      // The snapshots that the erasure should remove stay, as after a crash.
       snapshots: { ...store.snapshots, remove: async () => {} },
       async *readFolded(query = {}) {
         for await (const batch of store.readFolded(query)) {
@@ -299,7 +300,7 @@ describe("snapshots of the past", () => {
       const { state = "{}" } = (await store.snapshots.load(name)) ?? {};
       expect(encodeState(await unpackState(state))).not.toContain("ann_builds");
     }
-    // Folds that begin after the erasure save snapshots again.
+    // A fold that begins after the erasure saves snapshots of the past again.
     await foldTo(store, ["run"], { to, keepSince: (await store.head()).position, pastEvery: PAST_EVERY });
     expect((await listPast(store, "run")).length).toBeGreaterThan(0);
     expect(await isShown()).toBe(false);

@@ -99,7 +99,8 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
     expect((await forgetPerson(deps, find, { metadata: {}, signal }))?.keys).toBeGreaterThan(0);
     await met.promise;
     const before = gate.seen.length;
-    // Lets through the one event that the background fold waits for; then the personal states are folded again.
+    // The background fold reads the one event for which it waits, and notices the erasure. Then it begins to fold the
+    // personal states again.
     gate.let(1);
     await until(() => gate.seen.length > before);
     gate.let(Infinity);
@@ -120,7 +121,7 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
     gate.let(1);
     await until(() => (stopped.folding().get("contacts") ?? 0) > 0);
     const stopping = stopped[Symbol.asyncDispose]();
-    // Lets the background fold read only the event that it waits for.
+    // The background fold reads the one event for which it waits, and notices that it should stop.
     gate.let(1);
     await stopping;
     expect(Object.values(await storedTexts(store)).filter((text) => text !== "")).toEqual([]);
@@ -130,7 +131,7 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
 });
 
 describe("a changed projection", () => {
-  /** A log in which all snapshots but one are valid. */
+  /** Creates a log in which the snapshot of one projection has an old version, so that only the others are valid. */
   async function changedLog(name: ProjectionName) {
     const store = await open(await servedLog());
     const old = await store.snapshots.load(name);
@@ -178,7 +179,7 @@ describe("a changed projection", () => {
     gate.let(1);
     await until(() => (projector.folding().get("visits") ?? 0) > 0);
     await rebuildAll(store, {}, ["visits"]);
-    // Lets enough events through for a fold of those after the rebuild, but not for a fold of the whole log.
+    // These events are enough to fold those after the rebuild, but not to fold the whole log.
     gate.let(200);
     expect(await complete(projector, store)).toEqual(await truth(store));
   });

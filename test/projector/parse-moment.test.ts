@@ -45,7 +45,8 @@ describe("a day means its last millisecond in the time zone", () => {
     ["2026-11-21", "Asia/Tokyo", "2026-11-21T14:59:59.999Z"],
     ["2026-11-21", "America/New_York", "2026-11-22T04:59:59.999Z"],
     ["2028-02-29", "UTC", "2028-02-29T23:59:59.999Z"],
-    // Days of 25 and of 23 hours because of daylight saving time, and the day before one that the zone skipped.
+    // These days have 25 and 23 hours, because of daylight saving time. The third one is the day before a day that its
+    // zone skipped.
     ["2026-10-25", "Europe/Berlin", "2026-10-25T22:59:59.999Z"],
     ["2026-03-29", "Europe/Berlin", "2026-03-29T21:59:59.999Z"],
     ["2011-12-29", "Pacific/Apia", "2011-12-30T09:59:59.999Z"],

@@ -43,8 +43,8 @@ afterEach(async () => {
 });
 
 /**
- * Opens past states. With `folding`, none of them can be derived from the current states, as after a start with an old
- * snapshot.
+ * Opens past states. If `folding`, none of them can be derived from the current states, so each needs a fold, as after
+ * a start with an old snapshot.
  */
 function open(patienceMs?: number, folding = true): PastStates {
   const store: EventStore<Event> = {
@@ -93,7 +93,7 @@ test("moments are folded one at a time, and a fifth waiting request is refused",
     most = Math.max(most, ++under);
   };
   afterFold = async () => {
-    // Other folds would begin during these turns of the event loop, if they were allowed to.
+    // If other folds were allowed at the same time, they would begin during these turns of the event loop.
     for (let turn = 0; turn < 100; turn++) await nextTurn();
     under--;
   };

@@ -165,7 +165,7 @@ test("each event is folded once although the log was unavailable in between", as
   await using projector = await startProjector(away, { logger });
   await projector.until(await skip(store, 3));
   expect([skippedOf(projector), attempts]).toEqual([3, [1, 2, 2]]);
-  // One line per outage, regardless of the number of attempts.
+  // The projector logs one line for the whole outage, however often it tries to read.
   expect(said).toHaveLength(1);
 });
 
@@ -263,7 +263,7 @@ describe("snapshots", () => {
     expect(await store.snapshots.load("stats")).toBeUndefined();
   });
 
-  /** Enough positions for two snapshots of each projection. */
+  /** Number of positions: enough for two snapshots of each projection. */
   const MANY = 40_000;
 
   async function skipMany(store: EventStore<Event>): Promise<number> {
@@ -288,7 +288,8 @@ describe("snapshots", () => {
     const positions = saved.filter(([name]) => name === "stats").map(([, position]) => position);
     expect(positions.length).toBeGreaterThanOrEqual(2);
     for (const [index, position] of [...positions, MANY].entries()) {
-      // Each projection's turn is rounded up to whole positions.
+      // Two snapshots of a projection are 20,000 positions apart, and a few more: the projections take turns at saving,
+      // at whole positions.
       expect(position - (positions[index - 1] ?? 0)).toBeLessThan(20_000 + PROJECTION_NAMES.length);
     }
     expect(new Set(saved.map(([name]) => name))).toEqual(
@@ -323,7 +324,7 @@ describe("snapshots", () => {
       return Promise.resolve();
     });
     await using projector = await startProjector(kept);
-    // On the way, only projections that read along the log are saved.
+    // Before the end, only the projections that fold some of these events are saved. At the end, all are.
     expect(saved.filter(([, position]) => position === MANY)).toEqual(PROJECTION_NAMES.map((name) => [name, MANY]));
     expect(new Set(saved.map(([, position]) => position))).toEqual(new Set([MANY / 2, MANY]));
     expect(skippedOf(projector)).toBe(MANY);

@@ -62,7 +62,7 @@ async function tell({ append }: Awaited<ReturnType<typeof openWorld>>): Promise<
   await append({ type: "DirectMessageReceived", data: reply });
   const counts = { sent: 2, skipped: 0, failed: 0, in_doubt: 0 };
   await append({ type: "RunFinished", data: { run_id: "r", reason: "completed", ...counts } });
-  // The first events of the next day.
+  // These events are on the next day.
   for (let minute = 0; minute < 3; minute++)
     await append(clickOf({ visitor: 65 }), clickOf({ bot: true, probe: "head" }));
 }

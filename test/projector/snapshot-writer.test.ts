@@ -10,7 +10,7 @@ import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { open, textsOf, truth } from "./rebuild-log.ts";
 
-/** Number of recipients, so large that the snapshot of contacts is encoded in a dozen pieces. */
+/** Number of recipients. They are so many that the snapshot of contacts is encoded in a dozen pieces. */
 const PEOPLE = 3_000;
 
 const EVENTS = 12_000;
@@ -52,7 +52,7 @@ test("a snapshot encoded while events arrive holds the state of its position", a
   for (const { name, position, state } of saved) {
     expect(encodeState(await unpackState(state))).toBe((await truth(store, position))[name] ?? "");
   }
-  // Other events were folded during the save.
+  // While the contacts were saved, other events were folded.
   expect(saved.some(({ name, passed }) => name === "contacts" && passed > 0)).toBe(true);
 });
 
@@ -60,14 +60,15 @@ test("an interrupted save leaves no snapshot", async () => {
   await using store = await open(newLogFile());
   const reached = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  // Interrupts the save of contacts when all pieces are encoded: it never calls the store.
+  // When all pieces of the contacts are encoded, the save waits and then never writes to the store, as if it were
+  // interrupted.
   const save: typeof store.snapshots.save = async (name) => {
     if (name !== "contacts") return;
     reached.resolve();
     await released;
   };
   await using projector = await startProjector({ ...store, snapshots: { ...store.snapshots, save } }, { sliceMs: 0 });
-  // Ends the wait of the projector's save before the projector is disposed of, because disposing waits for the save.
+  // Lets the waiting save end before the projector is disposed of, because its disposal waits for the save.
   using _ = { [Symbol.dispose]: release };
   const last = await appendAll(store);
   await reached.promise;

@@ -17,7 +17,9 @@ function told(position: number, version = projectionOf("stats").version): Event 
   return makeEvent("ProjectionRebuilt", makeId(), { projection: "stats", version, position }, {});
 }
 
-/** A log whose snapshots contain messages that were never sent, and suppressions that never happened. */
+/**
+ * Creates a log with wrong snapshots: they contain messages that were never sent, and suppressions that never happened.
+ */
 async function spoiltLog(): Promise<string> {
   const file = await servedLog();
   await using store = await open(file);

@@ -34,7 +34,7 @@ async function tell(world: CommandHarness): Promise<void> {
   ];
   await world.append(STREAMS.outreach, outreach, { caller: "ann", traceparent: "t0" });
   await world.append(STREAMS.outreach, [
-    // 101 is now called robert, and 102 took over the handle.
+    // The recipient with the id 101 is called robert from now on, and 102 takes over the handle bob.
     added({ id: "101", username: "robert" }, "Robert"),
     added({ id: "102", username: "bob" }, "Bob the second"),
     { type: "RecipientSuppressed", data: { recipient: { username: "bob" }, reason: "opt_out" } },
@@ -94,7 +94,7 @@ const LINES: Readonly<Record<number, string>> = {
 const lines = (...positions: number[]): string =>
   positions.map((position) => `${position} ${timeAt(position)} ${LINES[position]}\n`).join("");
 
-/** Expected refusal if the name means no recipient, link, event or run. */
+/** Expected refusal if no recipient, link, event or run has the name. */
 const UNKNOWN = {
   kind: "not_found",
   out: "The log knows no recipient, link, event or run of that name at that moment.",
@@ -197,7 +197,7 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
 
   test("shows a message with its run's start and end, and a run completely", async () => {
     expect((await shown(idAt(7))).out).toStartWith(`${lines(3, 4, 5, 7, 8)}\n`);
-    // The import has the same trace as the run, so it belongs to it.
+    // The import was recorded with the same trace as the run, so it is shown with the run.
     expect((await shown(run_id)).out).toStartWith(`${lines(1, 2, 3, 4, 5, 6, 7, 8)}\nposition 3 is `);
   });
 

@@ -30,7 +30,7 @@ describe("common headers of a list of recipients", () => {
       const meant = header === "User ID" ? "id" : "username";
       const question = `did you mean ${meant} by "${header}"? Then rename it`;
       expect(() => read(`${header},Company`, "1,Acme")).toThrow(question);
-      // In a file that also has a column of handles, the doubtful column is a template field.
+      // If the file also has a column of handles, the column with the doubtful name becomes a field for the template.
       expect(read(`Handle,${header}`, "ada,1").rows[0]?.recipient.fields).toEqual({ [header.toLowerCase()]: "1" });
     },
   );

@@ -148,7 +148,7 @@ test("after an import every recipient of the list is suppressed, and a repeat re
   );
 });
 
-/** Rows of a suppression list. Of twelve rows, four name their recipient only by a hash. */
+/** Twelve rows of a suppression list. Four of them name their recipient only by a hash. */
 const LINES = Array.from({ length: 12 }, (_, at) =>
   at % 3 === 2 ? `,,${nameHashKey(hashesOf)}.${hashesOf({ id: `20${at}` })[0] ?? ""}` : `20${at},user_${at},`,
 );
@@ -206,7 +206,7 @@ describe.each(ENGINES)("an import of suppressions into a log %s", (_where, logOf
     await forgetPerson(instance, ({ people }) => people.get(ANN.id), { metadata: METADATA, signal: NEVER });
     expect(await read()).toMatchObject({ reason: "list", suppressed_at: "2026-03-02", hashes: [ID_HASH] });
     expect(await read()).not.toHaveProperty("reason_text");
-    // For a forgotten recipient, the import of a list records only hashes.
+    // Importing a list that names a forgotten recipient records only the recipient's hashes.
     const naming: SuppressionRow[] = [{ line: 2, suppression: { ...ANN, ...LIST } }];
     for (const added of [1, 0])
       expect(await importSuppressions(instance, naming, METADATA, { chunkRows: 2, signal: NEVER })).toEqual({
@@ -222,7 +222,7 @@ test("a run sends no message to an imported suppression after the import's end",
   let met = 0;
   await fc.assert(
     fc.asyncProperty(
-      // A run of four messages checks the log 17 times.
+      // Number of the check at which the import starts: a run of four messages checks the log 17 times.
       fc.integer({ min: 1, max: 17 }),
       fc.integer({ min: 1, max: 4 }),
       fc.array(fc.constantFrom("id", "username", "hash"), { minLength: 4, maxLength: 4 }),
@@ -245,7 +245,8 @@ test("a run sends no message to an imported suppression after the import's end",
           await importSuppressions(deps, rows, METADATA, { chunkRows, signal: NEVER });
           asked = [...world.network.asked];
         };
-        // A run checks the log before each of its steps, and finally before it sends.
+        // A run checks the log before each step, and once more before it sends. The import starts at one of these
+        // checks.
         Object.assign(world.store, {
           head: () => lookAround().then(head),
           streamHead: (stream: string) => lookAround().then(() => streamHead(stream)),

@@ -124,6 +124,7 @@ describe.each(LOG_ENGINES)("a second file, into a log %s", (engine) => {
     ["none,phone,spring", "none,phone,", "none", { spring: "none" }],
     ["none,phone,", "opt_in,form,autumn", "none", { autumn: "opt_in" }],
     ["none,phone,spring", "opt_in,form,spring", "opt_in", { spring: "opt_in" }],
+    ["none,phone,Spring", "opt_in,form,spring", "opt_in", { spring: "opt_in" }],
   ] as const)(
     "keeps a withdrawal if a later row gives another consent: %s, then %s",
     async (one, two, basis, named) => {

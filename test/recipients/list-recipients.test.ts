@@ -84,7 +84,7 @@ test.each(["ascending", "descending"] as const)(
       const found = stepThrough(findPeople(() => people, {}, { sort: { by: "message", order }, after, limit: 700 }));
       shown.push(...namesOf(found).map(String));
       after = found.next;
-      // The row that the next page starts after is deleted.
+      // Deletes the row after which the next page has to start.
       people.delete(after?.key ?? "");
     } while (after !== undefined);
     const months = shown.map((name) => messagedAt(name));

@@ -68,8 +68,8 @@ describe("a record of consent", () => {
     ["2026-03-02T10:15:00+01:00", "2026-03-02T09:15:00.000Z"],
     ["2026-03-02 10:15Z", "2026-03-02T10:15:00.000Z"],
     ["2026-03-02T10:15:00.123456789-05:00", "2026-03-02T15:15:00.123Z"],
-    // The day of the test is 20 November in UTC. In the earliest time zone it is already the 21st, and the clock of a
-    // form's server may be minutes fast.
+    // In UTC, the day of the test is 20 November. In the earliest time zone it is already the 21st, and the clock of a
+    // form's server may be some minutes fast, so these times are accepted.
     ["2026-11-21", "2026-11-21"],
     ["2026-11-20T10:04:00Z", "2026-11-20T10:04:00.000Z"],
     ["1995-01-01", "1995-01-01"],

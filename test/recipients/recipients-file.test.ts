@@ -539,7 +539,7 @@ describe("columns of consent", () => {
       ),
     ).toEqual([
       "ann opt_in 2026-03-02 Newsletter form",
-      // The source of a consent is no source of a denial.
+      // This row denies consent, so the source that is stated for consents does not apply to it.
       "bob none 2026-03-02 -",
       "cid dm_first - letter",
       "dan opt_in - Newsletter form",
@@ -549,7 +549,7 @@ describe("columns of consent", () => {
       stated: { basis: "none", consent_source: "mail" },
     });
     expect(denied.rows[0]?.recipient).toMatchObject({ basis: "none", consent_source: "mail" });
-    // A source alone states no consent.
+    // If only a source is stated, rows without consent still have none.
     const source = parseRecipients(lines.join("\n"), "csv", { now: NOW, stated: { consent_source: "mail" } });
     expect(source.refused.map(({ line }) => line)).toEqual([2]);
     expect(source.rows.at(-1)?.recipient).toEqual({ username: "dan", fields: expect.anything(), blank: [] });

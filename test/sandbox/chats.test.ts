@@ -148,7 +148,7 @@ describe("the sandbox's Google Chat", () => {
   test("accepts sixty messages in a minute, then answers 429 without Retry-After", async () => {
     let accepted = 0;
     let limited = await say({ text: "x" });
-    // The allowance grows while the test runs.
+    // More than sixty messages may be accepted, because the allowance grows while the test runs.
     for (; limited.status === 200 && accepted < 120; accepted++) limited = await say({ text: "x" });
     expect(accepted).toBeGreaterThanOrEqual(60);
     expect(limited.headers.has("retry-after")).toBe(false);
@@ -230,7 +230,7 @@ describe("a message as readers see it", () => {
     [":smile: <a:wave:1> <t:0:R>", ":smile: <a:wave:1> <t:0:R>", ["emoji", "emoji", "timestamp"]],
     ["**_x_**", "x", ["bold", "italic"]],
     ["https://e.example/*a* \\*b\\* snake_case_name", "https://e.example/*a* *b* snake_case_name", []],
-    // The address ends at the bracket, whatever precedes it.
+    // For Discord the address ends at the bracket, whatever character is before it, so the rest is a mention.
     ["https://e.example/\\<@1>", "https://e.example/\\<@1>", ["mention"]],
   ])("renders on Discord: %j", (content, text, marks) => {
     expect(renderDiscord(content)).toEqual({ text, marks });

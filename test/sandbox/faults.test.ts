@@ -21,8 +21,8 @@ describe("the sandbox's faults", () => {
     postJson(`${sandbox.url}/_sandbox/${path}`, body);
   const GIVEN_UP = new DOMException("given up", "TimeoutError");
   /**
-   * Returns options of a request that its client gives up once the sandbox has received it and `delivered` messages
-   * have arrived.
+   * Returns options for a request. They make its client give up as soon as the sandbox has received the request and
+   * `delivered` messages have arrived.
    */
   const briefly = (delivered = 0): RequestInit => {
     const client = new AbortController();
@@ -58,7 +58,7 @@ describe("the sandbox's faults", () => {
     expect(await seen(post(kind.startsWith("timeout") ? briefly(delivered) : {}))).toBe(expected);
     expect(arrived()).toBe(delivered);
     expect(await seen(post())).toBe(200);
-    // A client that was cut off has sent its POST only once.
+    // The client whose connection was cut did not repeat its POST: there were only two requests.
     expect(sandbox.tally.slack.requests).toBe(2);
   });
 

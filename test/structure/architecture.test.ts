@@ -46,12 +46,12 @@ test("each code name in the map or a decision exists in the code", () => {
 
 /** Files that may ask the machine for the time, because they compare it with no event and no other instance. */
 const MACHINE_TIME = [
-  // Compares the log's clock with the machine's, or provides it.
+  // These compare the log's clock with the machine's, or provide it.
   "src/platform/clock.ts",
   "src/log/log-clock.ts",
-  // Detects whether the machine slept.
+  // This detects if the machine slept.
   "src/log/lease.ts",
-  // Lines for operators, and the start time of this process.
+  // These write lines for operators, or tell when this process started.
   "src/platform/log-uncaught-errors.ts",
   "src/metrics/metrics.ts",
   "src/service/shown-configuration.ts",
@@ -61,14 +61,14 @@ const MACHINE_TIME = [
   "src/commands/outreach/reconcile.ts",
   "src/commands/serve.ts",
   "src/commands/token.ts",
-  // Time of a backup or of a signed head.
+  // These note the time of a backup or of a signed head.
   "src/commands/audit.ts",
   "src/commands/audit/prove.ts",
   "src/backup/make-backup.ts",
   "src/backup/put-backup-in-place.ts",
   "src/backup/migrate.ts",
   "src/log/witness-server.ts",
-  // Default if no clock is given.
+  // These use the machine's time if they get no clock.
   "src/networks/safe-fetch.ts",
   "src/service/connect-networks.ts",
   "src/networks/s3/segment-storage.ts",

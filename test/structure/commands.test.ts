@@ -19,7 +19,10 @@ const ARE_NO_COMMANDS = /^src\/commands\/(?:shared|development|setup|mcp)\/|^src
  */
 const LINES_MAX = 250;
 
-/** Imports that a command may have from these modules: it may read what an operator names and parse its notation. */
+/**
+ * Names that a command's file may import from these modules. With them it can read what an operator names and parse its
+ * notation.
+ */
 const TAKEN: Readonly<Record<string, readonly string[]>> = {
   "node:fs": ["existsSync", "readFileSync"],
   "node:net": ["isIP"],
@@ -29,7 +32,10 @@ const TAKEN: Readonly<Record<string, readonly string[]>> = {
   "eventstore-lite/proof": ["formatPublicKey", "parsePublicKey", "parseVerifierKey", "SigningKeyRefused"],
 };
 
-/** Our modules that write the log, open secrets, call networks or assemble a service. */
+/**
+ * Our modules that a command's file must not import: they write the log, open secrets, call networks or assemble a
+ * service.
+ */
 const ENGINES =
   /^src\/(?:vault\/|networks\/(?!hide-personal-codes\.ts)|log\/(?:decide-and-append|lease|store-backends|log-files)\.ts|service\/service\.ts)/;
 

@@ -13,7 +13,10 @@ test("every import goes to a lower floor", () => {
   expect(uphill(imports)).toEqual([]);
 });
 
-/** The modules of other rooms that the console imports. The rooms read what its pages show. */
+/**
+ * Maximum numbers of modules, and of rooms, that the console imports from. There are several, because its pages show
+ * what the rooms read.
+ */
 const CONSOLE_IMPORTS = { modules: 20, rooms: 8 };
 
 test("the console imports at most 20 modules of at most 8 other rooms", () => {

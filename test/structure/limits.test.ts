@@ -5,7 +5,7 @@ import { measure } from "./measures.ts";
 
 const measured = measure(join(import.meta.dirname, "../.."));
 
-/** The current values: a change may lower a value, and then its limit here. */
+/** The present values. A change may lower a value, and must then lower its limit here too. */
 const LIMITS = {
   filesInAFolder: 25,
   linesInAFile: 400,

@@ -44,7 +44,7 @@ export interface Measures {
   readonly riddles: readonly string[];
   /** Files that contain an old-fashioned word for "again", which the house style avoids. */
   readonly filesSayingAnew: readonly string[];
-  /** Tests with their own time limit. Only the whole run has one, because a slow machine is no failure. */
+  /** Tests with a time limit of their own. Only the whole run has a limit, because a slow machine is no failure. */
   readonly testsWithALimit: readonly string[];
 }
 

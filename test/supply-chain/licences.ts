@@ -12,7 +12,7 @@ export const ALLOWED: ReadonlySet<string> = new Set([
   "0BSD",
   "Unlicense",
   "(MIT OR CC0-1.0)",
-  // This licence only concerns projects that change the package's files, which ours does not.
+  // The conditions of this licence only concern projects that change the package's files. Ours does not.
   "MPL-2.0",
 ]);
 

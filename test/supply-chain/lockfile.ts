@@ -4,8 +4,8 @@ import { join } from "node:path";
 /** A package as pinned by the lockfile. */
 export interface Locked {
   /**
-   * Key of the package in the lockfile: its name. If only one other package needs this version, that one's name comes
-   * first.
+   * Key of the package in the lockfile, mostly its name. If only one other package needs this version, the key begins
+   * with that package's name.
    */
   readonly key: string;
   readonly name: string;
@@ -14,7 +14,7 @@ export interface Locked {
   readonly sha512: string | undefined;
   /** Source of the package's download; empty for the registry that the installing machine has configured. */
   readonly origin: string;
-  /** Keys of the required and the optional dependencies of the package. */
+  /** Keys of the packages that this package depends on, required and optional ones. */
   readonly needs: readonly string[];
   /** True if the package is a build of another package for one kind of machine, which is installed only there. */
   readonly isBuild: boolean;
@@ -97,8 +97,8 @@ function versionIn(folder: string): string {
 }
 
 /**
- * Returns the lockfile's key for the version of `name` that the package `of` gets: one for it alone, or the common one.
- * Undefined for a peer dependency that is not installed.
+ * Returns the lockfile's key for the version of `name` that the package `of` depends on: an own version if it has one,
+ * otherwise the common one. Undefined for a peer dependency that is not installed.
  */
 function keyOf(name: string, of: string, keys: ReadonlySet<string>): string | undefined {
   return [`${of}/${name}`, name].find((key) => keys.has(key));

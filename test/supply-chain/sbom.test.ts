@@ -33,7 +33,8 @@ function schemaCheck() {
     JSON.parse(readFileSync(join(library, `res/schema/${name}.SNAPSHOT.schema.json`), "utf8")) as object;
   const ajv = new Ajv({ strict: false });
   addFormats(ajv);
-  // These formats do not occur in our bill.
+  // The library does not know these two formats. They do not occur in our bill of materials, so any text is accepted
+  // for them.
   for (const format of ["iri-reference", "idn-email"]) ajv.addFormat(format, true);
   const base = "http://cyclonedx.org/schema/";
   for (const name of ["spdx", "jsf-0.82", "cryptography-defs"]) {
@@ -112,7 +113,8 @@ describe("an installed package", () => {
     const { trustedDependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
       trustedDependencies?: unknown;
     };
-    // If the list were absent, the runtime's own list of about a hundred names would apply.
+    // The list must exist, even though it is empty. Without it, the runtime would use its own list of about a hundred
+    // packages.
     expect([trustedDependencies, readLockfile(ROOT).trusted]).toEqual([[], []]);
   });
 
@@ -134,8 +136,8 @@ describe("an installed package", () => {
   test("is one of at most 53 at runtime", () => {
     const lockfile = readLockfile(ROOT);
     const runtime = closure(lockfile, lockfile.runtime, { builds: true });
-    // Each further package could read all secrets. docs/decisions/82-libraries.md names the reason for each one; most
-    // bring no further packages along.
+    // Each package could read all secrets, so there should be few. docs/decisions/82-libraries.md has a reason for each
+    // one; most of them need no other packages.
     expect(runtime.size).toBeLessThanOrEqual(53);
   });
 });

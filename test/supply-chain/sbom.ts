@@ -25,7 +25,8 @@ export function sbomOf(root: string): string {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
   const bom = new Models.Bom();
   const main = componentOf(manifest, APPLICATION, manifest.license);
-  // The service is not in any registry. A package with its name there is another one.
+  // The service is not in any registry. Its purl would name another package that has the same name there, so it has
+  // none.
   delete main.purl;
   main.description = manifest.description;
   bom.metadata.component = main;
@@ -33,7 +34,7 @@ export function sbomOf(root: string): string {
   const ids = new Map<string, Models.Component>();
   for (const one of lockfile.packages.values()) {
     const { sha512 } = one;
-    // Two packages may each pin a version of a third one, and both may pin the same version.
+    // Each of two packages may pin a version of a third one. If it is the same version, both share one component.
     const component = ids.get(`${one.name}@${one.version}`) ?? componentOf(one, LIBRARY, licences.get(one.key));
     ids.set(`${one.name}@${one.version}`, component);
     components.set(one.key, component);

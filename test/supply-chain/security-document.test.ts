@@ -6,7 +6,7 @@ import { join } from "node:path";
 const ROOT = join(import.meta.dirname, "../..");
 const DOCUMENT = readFileSync(join(ROOT, "docs/security-requirements.md"), "utf8");
 
-/** The items about requirements that are met. */
+/** Items of the document about requirements that are met. */
 const rows = DOCUMENT.slice(0, DOCUMENT.indexOf("Not met, or left"))
   .split("\n")
   .filter((line) => /^- (?:API)?\d/.test(line));

@@ -64,8 +64,8 @@ describe.each(workflows)("%s", (file, workflow) => {
 });
 
 /**
- * Checks that a job with such rights uses neither a checkout nor a registry: it only runs pinned actions and GitHub's
- * own client.
+ * Checks that a job with permission to write has no checkout and uses no registry. It may only run pinned actions and
+ * GitHub's own client.
  */
 test("a job with write permission runs no code of the project or its dependencies", () => {
   const trusted = workflows

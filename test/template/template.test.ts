@@ -198,10 +198,11 @@ describe("a malformed template", () => {
 describe("variants", () => {
   const template = parseTemplate("first {{name}}\n---\nsecond {{name}}\n---  \nthird {{name}}");
 
-  // Seven, because 256 is 1 modulo 3: with three variants the test would not depend on the order of the hash's bytes.
+  // Template with seven variants. With three, the test would not notice a wrong order of the hash's bytes, because 256
+  // is 1 modulo 3.
   const seven = parseTemplate(Array.from({ length: 7 }, (_, index) => `text ${index}`).join("\n---\n"));
 
-  // Fixed values: another rule would give recipients another message than the log says they got.
+  // These values are fixed. If the rule changed, recipients would get another message than the log says.
   test.each([
     ["1", "F"],
     ["42", "A"],

@@ -67,7 +67,7 @@ test("an untrusted caller's flag is followed only at the sampling ratio", async 
     if (given !== null) expect(traceparent).toStartWith(`00-${TRACE}-`);
     end(200);
     await tracing[Symbol.asyncDispose]();
-    // The flag for later parts of the trace agrees with whether it is collected.
+    // The flag tells later parts of the trace if it is collected. It must be right.
     expect(traceparent.endsWith("-01")).toBe(collector.spans.length === 1);
     return collector.spans.length;
   };

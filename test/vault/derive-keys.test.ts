@@ -19,7 +19,7 @@ test("loading creates the key file once, readable by its owner only, and no othe
 
 test("processes that create the same key file at once load the same key", async () => {
   using directory = temporaryFolder();
-  // Each process goes through the same files, so that they meet at many of them.
+  // All processes load the same hundred files one after the other, so that they often load one at the same time.
   const script = `import { loadKeyFile } from ${JSON.stringify(require.resolve("../../src/vault/master-key.ts"))};
     await new Response(Bun.stdin.stream()).text();
     for (let file = 0; file < 100; file++) {

@@ -29,7 +29,8 @@ describe.each(ENGINES)("a secret store in %s", (_engine, openPlace) => {
     const standing = standStill(one);
     await standing.begun;
     const put = other.put("half", "other's", 0);
-    // The lock's holder can only continue if waiting for the lock does not block the whole process.
+    // The process that holds the lock must be able to go on. If waiting for the lock blocked the whole test process, it
+    // could not.
     standing.goOn();
     expect([await standing.outcome, await put]).toEqual(["done", false]);
     expect(await other.get("half")).toEqual({ version: 1, value: "half" });
@@ -242,7 +243,7 @@ function standStill(store: SecretStore) {
   };
 }
 
-/** Wraps a place so that its process waits for `work` before it gets each answer with secrets. */
+/** Wraps a place for secrets. Its process waits for `work` each time before it gets an answer with secrets. */
 function beforeEachRead(place: SecretPlace, work: () => Promise<void>): SecretPlace {
   return {
     ...place,

@@ -86,7 +86,8 @@ test("reads and writes fail during a server outage and work again after it", asy
     message: expect.stringContaining(`${message}: `),
   });
   await server.start();
-  // After a refused connection the server is only asked again after a pause.
+  // The vault waits for a while after a refused connection before it asks the server again. So the call is repeated
+  // until it succeeds.
   let kept = await faultOf(vault.get("tokens"));
   while (kept instanceof ServiceError) {
     await sleep(10);
@@ -156,7 +157,7 @@ test("a change on a silently lost connection fails, and the next change succeeds
   await using proxy = await startProxy(url);
   await using store = await openSecretStore({ place: placesIn(proxy.url).keys, master: KEY });
   await store.put("before", "value", 0);
-  // The proxy loses the server's answer to the transaction's first query, and everything after it.
+  // The proxy loses what the server answers to the first query of the transaction, and everything after that.
   let answers = 0;
   proxy.decide(({ from, type }) => {
     if (from === "server" && type === "Z") answers += 1;

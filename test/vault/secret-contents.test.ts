@@ -71,7 +71,7 @@ test.each(ENGINES)(
       await store.bury("b");
       await store.remove("c");
     }
-    // An older copy changes nothing, nor does it bring back secrets that the newer one has given up.
+    // The older copy changes nothing. In particular, it does not bring back secrets that were given up since.
     await copy(from.place, to.place);
     const stateOf = async (place: SecretPlace) => {
       await using store = await openSecretStore({ place, master: KEY });

@@ -33,7 +33,7 @@ async function openDatabases() {
   return { urls: { vault, keys }, place };
 }
 
-/** The stores that an instance opens with this key. */
+/** Unlocks the stores as an instance does that starts with this key. */
 async function start(place: MasterKeyPlace) {
   const { master, vault, isFormerGiven } = await unlock(place);
   const keys = await openSecretStore({ place: place.keys, master, renew: () => readMasterKey(place) });

@@ -9,7 +9,10 @@ import { temporaryFolder } from "../harness/temporary.ts";
 const PIECE = 16;
 const CIPHERTEXT_BYTES = 72;
 
-/** Seeds below a hundred for which SQLite leaves a copy if the table is ordered by name. */
+/**
+ * Seeds for random changes after which SQLite would leave a copy of a deleted ciphertext if the table were ordered by
+ * name.
+ */
 const SEEDS = [9, 19, 39, 53, 59, 71];
 
 test.each(SEEDS)("the file holds no bytes of deleted ciphertexts after random changes (seed %d)", async (seed) => {

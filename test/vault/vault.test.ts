@@ -110,9 +110,7 @@ test("opening the vault with another key leaves the file unchanged", async () =>
 });
 
 describe("a tampered row does not open", () => {
-  /**
-   * A vault with two secrets, one of which was changed once; `raw` writes to the table without the vault's knowledge.
-   */
+  /** Opens a vault with two secrets, one of which was changed once. `raw` changes the table behind the vault's back. */
   async function openTampered() {
     const directory = temporaryFolder();
     const file = directory.file("vault");
@@ -205,10 +203,10 @@ test("the file is private to its owner and holds no current or former plaintext 
     await vault.put("tokens", "canary-of-the-first-pair", 0);
     await vault.put("tokens", "canary-of-the-second-pair", 1);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    // A write-ahead log would still contain deleted secrets.
+    // There is no write-ahead log, which would still contain deleted secrets.
     expect(existsSync(`${file}-wal`)).toBe(false);
   }
-  // The test reads a copy, because reading the database itself would drop SQLite's locks on it.
+  // Reads a copy of the file. Reading the database file itself would make SQLite lose its locks on it.
   copyFileSync(file, directory.file("copy"));
   const bytes = readFileSync(directory.file("copy"));
   expect(bytes.includes("tokens")).toBe(true);

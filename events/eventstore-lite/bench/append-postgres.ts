@@ -9,8 +9,8 @@ import { openRawConnection, type RawConnection } from "./raw-postgres-inserts.ts
 import { makeEvents } from "./sample-events.ts";
 
 /**
- * Number of stores that share one log, like the processes of one service. Here they run in one process, which is no
- * advantage.
+ * Number of stores that share one log, like the instances of one service. They run in one process here, which does not
+ * make them faster.
  */
 const CLIENTS = 3;
 const SCHEMA = "eventstore";

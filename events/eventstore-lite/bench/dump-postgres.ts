@@ -19,8 +19,7 @@ const PAUSE_MS = 200;
 
 /**
  * Benchmark of appends while a dump keeps a snapshot of their database open, so that the server cannot remove old row
- * versions. The limit is the same work in another database of the server, which the dump does not affect. Both take
- * turns.
+ * versions. It takes turns with the limit: the same appends in another database, which no dump slows.
  */
 export const dumpPostgres: Bench = async ({ quick, note }) => {
   const minutes = quick ? MINUTES_QUICK : MINUTES;
@@ -40,7 +39,8 @@ export const dumpPostgres: Bench = async ({ quick, note }) => {
       await pause(PAUSE_MS);
     }
   });
-  // Closes without waiting: the driver drops a connection that is half an hour old, and would wait for its end forever.
+  // The driver closes a connection that is half an hour old, and a close that waits would then never return, so this
+  // one does not wait.
   await dump.end({ timeout: 0 });
   const last = Math.ceil(p50s.ours.length / 4);
   note(`${p50s.ours.length} rounds in ${minutes} min (BENCH_DUMP_MINUTES), of which the last ${last} count`);

@@ -9,7 +9,10 @@ const EVENTS_QUICK = 100_000;
 const STREAMS = 1_000;
 const BATCH_EVENTS = 100;
 
-/** Returns a log of a million events in a thousand streams, for reading only; it is made once for each run, or kept. */
+/**
+ * Returns a log of a million events in a thousand streams, for reading only. It is made once for each run of the
+ * benchmarks, or read from the folder given by `--logs`.
+ */
 export async function longLog({ quick, logs }: BenchOptions): Promise<{ file: string; events: number }> {
   const events = quick ? EVENTS_QUICK : EVENTS;
   const file = join(logs, `long-${events}.sqlite`);

@@ -63,8 +63,8 @@ function nanosecondsIn(file: string): number {
 }
 
 /**
- * Returns the user and system time in a `stat` file of proc(5), in µs. The program's name, which precedes them there,
- * may hold any characters.
+ * Returns the user and system time in a `stat` file of proc(5), in µs. The fields follow the program's name, which ends
+ * with the last parenthesis and may hold any characters.
  */
 function timeIn(file: string): number {
   const stat = readFileSync(file, "latin1");

@@ -57,8 +57,8 @@ test.each([
     const files = readdirSync(folder).filter((name) => name.endsWith(".zst"));
     expect(recorded.filter((name) => !files.includes(name))).toEqual([]);
     for (const name of files) if (!recorded.includes(name)) unrecorded.add(name);
-    // A segment whose file was written before the kill, but not recorded, is used as it is, and the remaining events
-    // follow in new ones.
+    // The archive uses segment files that were written before the kill but not recorded, and puts the remaining events
+    // into new segments.
     expect((await take(store.archive({ to: position }))).at(-1)?.last).toBe(position - 1);
     const named = (await store.archived()).map(({ name }) => name);
     expect(readdirSync(folder).filter((name) => name.endsWith(".zst") && !named.includes(name))).toEqual([]);

@@ -49,7 +49,8 @@ test.skipIf(lacks("strace"))(
       await restart(file);
     }
     console.log(`kill -9 at each call of creation ${injections.length}: bad starts 0`);
-    // Each call came before the first append or with it; otherwise more appends would have begun than there were calls.
+    // All calls at which the program was killed belong to the creation of the log or to its first append. Otherwise
+    // more appends would have begun than there were kills.
     expect(appended).toBeLessThan(injections.length);
   },
 );

@@ -7,7 +7,7 @@ export type Fate =
   | "whole"
   /** Damaged log that opens and verifies, and holds its history up to some event. */
   | "prefix"
-  /** Damaged log that opens and verifies, and is all or the beginning of another log, as its id tells. */
+  /** Damaged log that opens and verifies, but holds the events of another log or their beginning; its id shows that. */
   | "other"
   /** Damaged log that cannot be opened or read. */
   | "refused"

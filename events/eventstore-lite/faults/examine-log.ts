@@ -39,7 +39,7 @@ export async function examine(file: string, ledger: Ledger): Promise<Findings> {
   };
 }
 
-/** Repeats each append without an acknowledgement, under its key. */
+/** Repeats each append that was not acknowledged, under its idempotency key. */
 export async function retry(file: string, ledger: Ledger): Promise<void> {
   await using store = await openSqliteStore({ file, owner: true });
   for (const key of ledger.unacknowledged()) {

@@ -9,7 +9,8 @@ const newLogPath = temporaryLogs();
 /** Bound of the loop that fails one system call after the other; no tested program makes as many calls. */
 const CALLS_MAX = 1_000;
 
-// System calls that fail: node:sqlite syncs with fsync, and an SQLite that used fdatasync would be found too.
+// System calls that are made to fail. Today's node:sqlite syncs with fsync; the test also covers an SQLite that uses
+// fdatasync.
 const SYNCS = "fsync,fdatasync";
 
 interface Tally {

@@ -16,7 +16,7 @@ export interface Injected {
 
 /**
  * Runs programs/append-rounds.ts on `file` under strace with one injection, such as `fsync:error=EIO:when=3`. strace
- * counts the calls of each thread; the store writes to the log in a single one.
+ * counts calls for each thread; that suffices, because only one thread of the store writes to the log.
  */
 export async function appendRoundsUnder(injection: string, file: string): Promise<Injected> {
   const directory = mkdtempSync(join(tmpdir(), "eventstore-lite-trace-"));

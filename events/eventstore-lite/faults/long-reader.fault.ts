@@ -13,8 +13,8 @@ const MIB = 1024 * KIB;
 /** Size to which the write-ahead log is cut (src/sqlite/connection-settings.ts). */
 const WAL_BYTES_KEPT = 64 * MIB;
 /**
- * Maximum size of the write-ahead log while no reader blocks checkpoints. SQLite checkpoints at 8 MB, but writes the
- * batch that crosses this size whole.
+ * Maximum size of the write-ahead log while no reader blocks checkpoints. SQLite checkpoints at 8 MB, but first writes
+ * the rest of the batch that exceeds this size.
  */
 const WAL_BYTES_IN_PASSING = 24 * MIB;
 
@@ -39,8 +39,8 @@ test.skipIf(lacks("sqlite3"))(
     await reader.stdin.write("COMMIT; SELECT 'done';\n");
     await reader.stdin.end();
     expect(await reader.exited).toBe(0);
-    // The first append makes a checkpoint; the next one starts again at the head of the write-ahead log, and truncates
-    // that file.
+    // The first append makes a checkpoint. The second one writes to the head of the write-ahead log again, and
+    // truncates its file.
     for (let count = 0; count < 2; count += 1) await store.append("a", newEvents(1));
     const bounded = walBytes(file);
     console.log(
@@ -70,7 +70,8 @@ test("a paused reader and subscriber of the store do not let the write-ahead log
     expect(await events.next()).toMatchObject({ value: { position: 2 } });
     await events.return?.();
   }
-  // The slow read ends here. A read returns what the log held when the read began, so it has no more events.
+  // The slow read returned the events that the log held when the read began, so it ends here. A new read finds no event
+  // that was added to the stream meanwhile.
   expect(await take(store.read({ stream: "a" }))).toHaveLength(2_000);
 });
 

@@ -37,7 +37,8 @@ test("an owner without a reference to its store stays the owner over garbage col
   await owner.said((line) => line === "collected");
   expect(await rivalVerdict(file)).toBe("StoreOwned");
   await owner.kill();
-  // Now that the owner is dead, another process becomes the owner, so only the owner's process kept the others out.
+  // Another process can become the owner now that the first owner is dead, so nothing but that owner's process kept
+  // others out.
   expect(await rivalVerdict(file)).toBe("won");
 });
 
@@ -85,7 +86,7 @@ test("an owner paused by SIGSTOP stays the owner and continues after SIGCONT", a
   expect([...ledger.refusals]).toEqual([]);
 });
 
-/** Returns what another process is told that wants to own the log now. */
+/** Starts another process that tries to own the log, and returns what it prints: `won`, or the name of the error. */
 async function rivalVerdict(file: string): Promise<string> {
   const rival: Program = startProgram("claim-log", { arguments: [file] });
   const verdict = await rival.said(() => true);

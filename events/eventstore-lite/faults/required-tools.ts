@@ -53,7 +53,10 @@ function canMount(): boolean {
   return can;
 }
 
-/** Returns where this process may create memory groups (cgroup version 1, or 2 with the controller handed down). */
+/**
+ * Returns the folder in which this process may create memory groups: of cgroup version 1, or of version 2 if this
+ * process was given the memory controller. Undefined if there is none.
+ */
 export function memoryGroupPath(): string | undefined {
   const script = `
     group=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
@@ -67,5 +70,8 @@ export function memoryGroupPath(): string | undefined {
   return success ? stdout.toString().trim() : undefined;
 }
 
-/** True if a long fault test tries every case; otherwise it tries the part for which a run of all files has time. */
+/**
+ * True if long fault tests try every case (FAULTS_WHOLE=1). Otherwise each tries only a part, so that all fault tests
+ * together take less time.
+ */
 export const isWhole = process.env["FAULTS_WHOLE"] === "1";

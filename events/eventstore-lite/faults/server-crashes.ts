@@ -24,7 +24,10 @@ export const UNHARMED = { lost: [], zombies: [], doubled: [], torn: [], gaps: 0 
 const WRITERS = 3;
 /** Number of append numbers reserved for each process: so many that no two processes use the same name. */
 const NUMBERS_EACH = 1_000_000;
-/** Maximum time in ms from an acknowledgement to every writer until the next crash; the actual time is random. */
+/**
+ * Maximum time in ms between the moment when every writer has had an acknowledgement and the next crash; the actual
+ * time is random.
+ */
 const LIFE_MS_MAX = 150;
 
 type Crash = "writer" | "immediate" | "kill";

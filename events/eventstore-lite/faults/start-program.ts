@@ -33,8 +33,8 @@ export interface ProgramOptions {
 const SILENCE_MS_MAX = 30_000;
 
 /**
- * Starts one of the programs in ./programs. It ends with this process at the latest, because its output can then not be
- * written.
+ * Starts one of the programs in ./programs. If this process ends first, the program ends as well, because it can no
+ * longer write its output.
  */
 export function startProgram(name: string, { arguments: args, wrapper = [], onLine }: ProgramOptions): Program {
   const path = fileURLToPath(new URL(`./programs/${name}.ts`, import.meta.url));

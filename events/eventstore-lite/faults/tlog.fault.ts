@@ -16,7 +16,10 @@ const LARGE = 1_000_000;
 const FLIPS = 1_000;
 const tiles = new Map<string, Promise<Uint8Array>>();
 
-/** Returns a tile of a tree whose leaves are their numbers; a full tile is made once. */
+/**
+ * Returns a tile of a test tree, whose leaf number n is made from n. Full tiles above level 0 are kept and made only
+ * once.
+ */
 async function readTile(level: number, index: number, width: number): Promise<Uint8Array> {
   const name = tilePath(level, index, width);
   const make = async (): Promise<Uint8Array> => {

@@ -6,9 +6,8 @@ export interface BoundedCache<Key, Value> {
 }
 
 /**
- * Creates a cache of two generations that keeps at least the `entriesMax / 2` entries used last, and at most
- * `entriesMax`. A young generation that holds half of them replaces the old one. A list in order of use would be
- * rewritten at each hit.
+ * Creates a cache of a young and an old generation, which keeps between half of `entriesMax` and `entriesMax` entries.
+ * When the young generation holds half, it replaces the old one. A hit therefore need not reorder a list.
  */
 export function createBoundedCache<Key, Value>(entriesMax: number): BoundedCache<Key, Value> {
   const generationMax = Math.ceil(entriesMax / 2);

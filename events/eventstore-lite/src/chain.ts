@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 
 export const HASH_BYTES = 32;
 
-/** The previous hash of the first event. */
+/** Takes the place of the previous hash in the hash of the first event. */
 export const GENESIS_HASH: Uint8Array = new Uint8Array(HASH_BYTES);
 
 /** Maximum number of UTF-8 bytes that one UTF-16 unit of a text becomes. */
@@ -39,8 +39,8 @@ export const CANONICAL_SQL: string = `CAST(concat(${CANONICAL_FIELDS.join(", cha
 export const LINK_SQL: string = `CAST(concat('${ROOM_FOR_HASH}', ${CANONICAL_FIELDS.join(", char(10), ")}) AS BLOB)`;
 
 /**
- * Links an event to the chain like {@link createLink}, from the bytes of {@link LINK_SQL}; overwrites the space before
- * them.
+ * Returns the hash of an event, like {@link createLink}. `bytes` come from {@link LINK_SQL} and begin with free space,
+ * into which the previous hash is written.
  */
 export function linkInPlace(previous: Uint8Array, bytes: Uint8Array): Buffer {
   bytes.set(previous, 0);

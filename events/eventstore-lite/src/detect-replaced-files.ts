@@ -1,9 +1,8 @@
 import { statSync, type Stats } from "node:fs";
 
 /**
- * Remembers which files these paths name. The returned function throws once one is removed, moved or covered: later
- * writes to it would be lost. Opens no file, because closing a descriptor of a database drops this process's locks on
- * it.
+ * Notes which files are at these paths now. The returned function throws if one was since removed, moved or hidden by
+ * another, because later writes to it would be lost. Opens no file: closing it would drop this process's locks.
  */
 export function rememberFiles(paths: readonly string[]): () => void {
   const known = paths.flatMap((path) => {

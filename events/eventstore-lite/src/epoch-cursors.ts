@@ -17,8 +17,8 @@ export function createCursors(
     epochs: epochs.map(({ id }) => id),
     begunAs: current.begunAs,
     history: epochs,
-    // The cursor names the epoch in which the event was appended, so that the log of which this one is a copy knows the
-    // cursor too.
+    // The cursor names the epoch in which the event was appended. If this log is a copy, the original log therefore
+    // accepts the cursor too.
     cursor: (position) => ({
       store,
       epoch: (epochs.findLast(({ after }) => after < position) ?? epochs[0]!).id,

@@ -75,7 +75,10 @@ export class StoreOverloaded extends StoreError {
   }
 }
 
-/** The log cannot be opened now: another process holds its write lock, or is putting a log there. Try again later. */
+/**
+ * The log cannot be opened now, because another process holds its write lock, restores a log or imports one. Try again
+ * later.
+ */
 export class StoreBusy extends StoreError {
   override readonly name = "StoreBusy";
   override readonly code = "busy";
@@ -115,8 +118,8 @@ export class LogDiverged extends StoreError {
 }
 
 /**
- * It is unknown if the events are durable; reading the reopened log decides. A store on SQLite stops. One on PostgreSQL
- * was closed while its server was away, or the caller gave up waiting.
+ * It is unknown if the events are durable; open and read the log to find out. A store on SQLite stops. With PostgreSQL,
+ * the store was closed while the server was away, or the caller stopped waiting.
  */
 export class AppendInDoubt extends StoreError {
   override readonly name = "AppendInDoubt";

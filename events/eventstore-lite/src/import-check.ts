@@ -65,12 +65,12 @@ function checkFields(event: Recorded<NewEvent>, bytesMax: number, refuse: (reaso
     throw error;
   }
   const timeMs = Date.parse(event.time);
-  // Only one text per moment is accepted, so that an export of the import is the same, byte by byte.
+  // Each moment has only one accepted text, so that exporting the imported log returns the same bytes.
   if (Number.isNaN(timeMs) || new Date(timeMs).toISOString() !== event.time) {
     refuse("its time is not one of UTC with milliseconds, such as 2026-01-02T03:04:05.678Z");
   }
-  // JSON.stringify reproduces a text that it made itself. The bytes of any other text (with spaces, with 1.0 for 1) are
-  // lost by now, and the hash will not fit.
+  // JSON.stringify restores the stored text only if JSON.stringify had made it. Any other text, such as one with spaces
+  // or with 1.0 instead of 1, changes, and then the event's hash does not fit.
   const data = JSON.stringify(event.data) as string | undefined;
   const meta = JSON.stringify(event.meta) as string | undefined;
   if (data === undefined || meta === undefined) return refuse("its data or meta is missing");

@@ -21,7 +21,7 @@ const MIB = 1024 * KIB;
 const TIB = 1024 * 1024 * MIB;
 
 export const DEFAULT_LIMITS: Limits = {
-  // Four times the largest request body that the service takes.
+  // Four times the size of the largest request body that the service accepts.
   eventBytes: 256 * KIB,
   appendEvents: 10_000,
   // About a second of work for one disk. A caller that would wait longer is refused, and can try again.

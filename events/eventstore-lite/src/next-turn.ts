@@ -24,8 +24,8 @@ function countTurn(now: number): number {
 }
 
 /**
- * Yields to all other work if the current turn has taken long, no matter which code used it. Yields once only:
- * otherwise the first of several waiting callers would get each next turn for itself.
+ * Yields to other work if the current turn of the event loop has taken long, no matter which code took the time. It
+ * yields once, and does not check again, so that several waiting callers get their turns in order.
  */
 export async function endLongTurn(): Promise<void> {
   const now = performance.now();

@@ -3,7 +3,12 @@ export { ChainBroken, CheckpointRefused, SigningKeyRefused } from "./errors.ts";
 export { readCheckpointFile } from "./proof/checkpoint-file.ts";
 export { checkpointFiles, type CheckpointStore } from "./proof/checkpoint-store.ts";
 export { contradictionOf, openCheckpoint, signCheckpoint, type Checkpoint } from "./proof/checkpoint.ts";
-export { requestCosignature, startCosigning, type WitnessConfig, type Witnessed } from "./proof/cosigning.ts";
+export {
+  requestCosignature,
+  startCosigning,
+  type WitnessConfig,
+  type Witnessed,
+} from "./proof/request-cosignatures.ts";
 export { openProof } from "./proof/event-proof.ts";
 export { createLogTree } from "./proof/log-tree.ts";
 export { formatVerifierKey } from "./proof/signed-note.ts";

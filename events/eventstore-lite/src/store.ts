@@ -54,7 +54,7 @@ export interface Fence {
   readonly token: number;
 }
 
-/** Identifies an append that is repeated, and the request that it stands for. */
+/** Key under which an append may be repeated, and a digest of the request that caused the append. */
 export interface IdempotencyKey {
   readonly key: string;
   /** Digest of the request; a repeat with another digest is refused with {@link KeyReused}. */
@@ -230,8 +230,8 @@ export interface Snapshots {
   /** Loads a snapshot by its name. Throws {@link SnapshotAhead} if the snapshot holds more than the log. */
   load(name: string): Promise<Snapshot | undefined>;
   /**
-   * Replaces the snapshot of that name, unless the saved one has the same version and holds more. With `alsoAs`, saves
-   * it under a second name in the same transaction.
+   * Replaces the snapshot of that name, unless the saved one has the same version and reaches a later position. With
+   * `alsoAs`, saves it under a second name in the same transaction.
    */
   save(name: string, snapshot: Snapshot, alsoAs?: string): Promise<void>;
   /** Lists the snapshots whose names begin with `prefix`, ordered by name. They may hold more than the log. */
@@ -303,8 +303,8 @@ export interface LogReading<E extends NewEvent = NewEvent> {
   readKeys(query: { readonly from: number; readonly to: number }): AsyncIterable<readonly StoredKey[]>;
   head(): Promise<Head>;
   /**
-   * Returns the newest version and position of one stream. A decision made on a state that reaches `position` may
-   * expect `version`.
+   * Returns the newest version and position of one stream. A caller whose state includes all events up to `position`
+   * can pass `version` as the expected version of its append.
    */
   streamHead(stream: string): Promise<StreamHead>;
   /** The hash of one event; undefined if the log holds no event there, and 64 zeros for position 0. */
@@ -340,8 +340,8 @@ export interface EventStore<E extends NewEvent = NewEvent> extends LogHistory, L
    */
   confirm(head: ChainPoint): Promise<Presence>;
   /**
-   * Recomputes the hash chain over [from, to], up to the log's end at the start, and names the first position that does
-   * not fit. Other work continues meanwhile.
+   * Recomputes the hash chain over [from, to], at most up to the event that is the log's last one when the call begins,
+   * and returns the first position that does not fit. Other work continues meanwhile.
    */
   verify(options?: {
     from?: number;

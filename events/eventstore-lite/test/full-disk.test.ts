@@ -9,7 +9,7 @@ const newLogPath = temporaryLogs();
 
 const KIB = 1024;
 const DATABASE_BYTES = 3_300 * KIB;
-/** Size of a table that leaves only some pages of the database free, until it is dropped. */
+/** Size of a table that fills most of the database, so that the disk seems full until the test drops the table. */
 const BALLAST_BYTES = 3_000 * KIB;
 
 test("a full disk refuses appends, loses none, and accepts them again once there is room", async () => {

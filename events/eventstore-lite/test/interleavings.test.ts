@@ -25,7 +25,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       count: fc.integer({ min: 1, max: 3 }),
       isLarge: fc.nat({ max: LARGE_ONE_IN - 1 }).map((number) => number === 0),
       key: fc.option(fc.constantFrom("k1", "k2", "k3"), { nil: undefined, freq: 3 }),
-      // Fencing token of any past or future holder of the lease.
+      // Fencing token of an append: the test's lease may have had it earlier, has it now, or may get it later.
+      // Undefined: the append is not fenced.
       token: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined, freq: 2 }),
     }),
   },
@@ -53,7 +54,8 @@ test.each(engines())(
         const expected: unknown[] = [];
         for (const { step, waits } of steps) {
           if (step.kind === "pass") {
-            // Appends that wait to be sent take the time of their sending.
+            // Waits for all earlier appends before the clock moves, because the store reads the clock when it sends an
+            // append.
             await Promise.all(answers);
             nowMs += step.ms;
             continue;

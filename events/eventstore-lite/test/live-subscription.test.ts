@@ -5,8 +5,8 @@ import { newEvents, take } from "../src/testing/contract/events.ts";
 import { engines } from "./engines.ts";
 
 /**
- * Maximum number of rounds. On a busy machine a subscriber may read from the log before it hears of the append; the
- * next round then shows what the test looks for.
+ * Maximum number of rounds. On a busy machine a subscriber may read an event from the log before it is notified of it.
+ * Such a round proves nothing, so another one follows.
  */
 const ROUNDS_MAX = 100;
 

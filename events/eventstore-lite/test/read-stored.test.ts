@@ -6,7 +6,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Test codec that refuses the log's event types, as that of a program which does not know them. */
+/** Test codec that refuses the types of the log's events, like the codec of a program that does not know them. */
 const strict: Codec<NewEvent> = {
   ...identityCodec<NewEvent>(),
   decode() {

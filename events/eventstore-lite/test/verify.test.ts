@@ -124,8 +124,8 @@ describe("the check of a log in several threads", () => {
 
   test("names the first of several faults", async () => {
     await using store = await openAfter((file) =>
-      // Two of the faults are at the start of their ranges, so that they are found before the first one, which is at
-      // the end of its range.
+      // Three faults, each in another range. Two are at the start of their ranges, so they are found before the one
+      // with the lowest position, which is at the end of its range. `verify` must still name that one.
       tamper(
         file,
         `UPDATE events SET data = '0' WHERE position IN (${2 * RANGE_EVENTS - 1}, ${2 * RANGE_EVENTS + 1}, ${3 * RANGE_EVENTS + 1})`,
@@ -186,7 +186,8 @@ describe("an unreadable event is named", () => {
     const { ok, fault } = await store.verify();
     expect(ok).toBe(false);
     expect(fault!.reason).toContain("cannot be read");
-    // The page begins with an event before the requested one, and everything before the page is whole.
+    // The overwritten page holds some events before number 250. The fault is the first of them; all events before it
+    // are good.
     expect(fault!.position).toBeWithin(150, 251);
     expect(await store.verify({ to: fault!.position - 1 })).toMatchObject({ ok: true, checked: fault!.position - 1 });
   });

@@ -10,8 +10,8 @@ import { readServedConfig } from "../shared/command.ts";
 import type { Terminal } from "../shared/terminal.ts";
 
 /**
- * Opens the configured log for a program that writes a history to it. Events are appended as of the times of `clock`,
- * and the code that makes them in a service makes them here too.
+ * Opens the configured log for a program that fills it with an invented history. Events get the times of `clock`, and
+ * the same code makes them as in a service.
  */
 export async function openLogForHistory(terminal: Terminal, clock: Clock) {
   const config = await readServedConfig(terminal);

@@ -50,7 +50,7 @@ end, unless kept.`,
       return await runDemo(product, { ...options, busy, directory: folder?.path ?? resolve(keep ?? "") }, terminal);
     });
 
-/** Maximum number of service instances in a demo: each needs a port, and memory. */
+/** Maximum number of service instances in a demo, because each needs a port and memory. */
 const INSTANCES_MAX = 9;
 
 const parseCount = createNumberParser(`--instances is a number from 1 to ${INSTANCES_MAX}`, 1, INSTANCES_MAX);

@@ -45,13 +45,13 @@ run. If interrupted, it exits 130 and the run continues.`,
         status.above(() => terminal.out(json === true ? `${JSON.stringify(toEventJson(event))}\n` : text));
         if (end !== undefined) return undefined;
       }
-      // The signal aborts with the exit code that a shell expects.
+      // The reason of the abort is the exit code that a shell expects after the signal.
       return Number(signal.reason);
     });
 
 /**
- * Event types that the command shows while it watches a run. Those of an import are left out: it is not part of the
- * run, and may add thousands.
+ * Event types that the command shows while it watches a run. `RecipientAdded` is left out, because an import adds
+ * recipients by the thousand, and is not part of the run.
  */
 const WATCHED = runProjection.types.filter((type) => type !== "RecipientAdded");
 

@@ -66,8 +66,8 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
     });
 
 /**
- * Returns the positions of events about a recipient's clicks: erasures of clicks, each PersonalLinkClicked, and the
- * click that it is about, which is the event right before it.
+ * Returns the positions of a recipient's clicks, each right before its PersonalLinkClicked, and of the events that
+ * erased such clicks.
  */
 async function findOfClicks(log: OpenedLog, { positions, contact }: RecipientHistory): Promise<readonly number[]> {
   const found: number[] = [];

@@ -106,7 +106,7 @@ export const datesOption = () =>
 
 type Notes = ReturnType<typeof parseRecipients>["notes"];
 
-/** Converts notes about cells, whose value was changed when they were read, to members of the JSON answer. */
+/** Converts notes about cells (changed when they were read, or suspicious) to members of the JSON answer. */
 export function toNotes({ count, first }: Notes) {
   return { noted_cells: count, notes: first };
 }
@@ -144,7 +144,7 @@ export function reportInterruption(
   return Number(signal.reason);
 }
 
-/** Maximum number of column names that an import lists: in a JSON file, each object may have other ones. */
+/** Maximum number of column names that an import lists, because in a JSON file each object may have other ones. */
 const NAMED_MAX = 50;
 
 /**

@@ -102,7 +102,7 @@ function describeRefusal(status: number, text: string): string {
     const { detail } = JSON.parse(text) as { readonly detail?: unknown };
     if (typeof detail === "string") return printable(detail);
   } catch {
-    // The answer is not JSON, so it is not from this service.
+    // The answer is not JSON, so it is not from reachlog.
   }
   return `the answer, with status ${status}, is not from reachlog`;
 }

@@ -29,8 +29,7 @@ declare module "@commander-js/extra-typings" {
 }
 
 /**
- * The argument parser, with types that know the values of each option. The types come from a package that is used for
- * nothing else.
+ * The argument parser, with types that know the values of each option. A separate package provides only these types.
  */
 export const { Argument, Command, InvalidArgumentError, Option } = {
   ...commander,
@@ -98,7 +97,7 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     .configureOutput({
       writeOut: (text) => writeHelp(text, terminal.out),
       writeErr: (text) => writeHelp(text, terminal.err),
-      // Nothing is written here: the caller catches the error and prints it.
+      // Writes nothing, because the caller catches the error and prints it.
       outputError() {},
       getOutHelpWidth: () => HELP_COLUMNS,
       getErrHelpWidth: () => HELP_COLUMNS,
@@ -109,7 +108,7 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     const { parseArg } = option;
     if (!option.required) continue;
     option.argParser((value: string, previous) => {
-      // An option after another option is refused as its value: it would name a file, and have no effect itself.
+      // An option cannot be the value of another option: `--out --json` would write a file named `--json`.
       if (/^-./.test(value)) throw new commander.InvalidArgumentError("Expected a value, not an option.");
       return parseArg === undefined ? value : parseArg(value, previous);
     });

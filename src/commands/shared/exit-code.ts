@@ -28,7 +28,7 @@ export function toExitCode(fault: unknown): number | undefined {
   const kind = classifyError(fault);
   if (kind !== undefined) return EXIT_CODES[kind];
   const code = systemCode(fault);
-  // On a read-only file system the service cannot keep any file.
+  // On a read-only file system the service cannot write any file, so the configuration is at fault.
   if (code === "EROFS") return EXIT.config;
   // The code of a system error, such as a missing file or a port in use, means that the operator can correct it.
   return code === undefined ? undefined : EXIT.fault;

@@ -84,7 +84,7 @@ async function repeatUntilStopped({ signal }: Terminal, run: () => Promise<numbe
     const code = await run();
     if (code !== EXIT.ok) return code;
     await sleep(WATCH_MS, signal);
-    // The signal aborts with the exit code that a shell expects.
+    // The reason of the abort is the exit code that a shell expects after the signal.
     if (signal.aborted) return Number(signal.reason);
   }
 }

@@ -7,7 +7,7 @@ export type Progress = ReturnType<typeof startProgress>;
 
 const WIDTH = 30;
 
-/** Minimum time in ms between two drawings of a progress line: more drawings take time and show nothing more. */
+/** Minimum time in ms between two drawings of a progress line. Drawing more often takes time and shows nothing more. */
 const REDRAW_MS = 100;
 
 /**

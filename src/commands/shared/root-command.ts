@@ -50,7 +50,7 @@ export async function loadReachlog(): Promise<MakeCommand> {
   return createReachlog(await loadOperations());
 }
 
-/** Creates the program with the commands that are no operations, and those of the given operations. */
+/** Creates the program with all commands that are written by hand, and with the commands of the given operations. */
 const createReachlog =
   (operations: readonly AnyOperation[]): MakeCommand =>
   (terminal) => {
@@ -90,8 +90,8 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
 }
 
 /**
- * Loads the operations that the first typed word needs: those that begin with it; none for another command; all for
- * help, completion or a misspelt word.
+ * Loads only the operations that the command line needs: those whose names begin with its first word. A command that is
+ * written by hand needs none; help, completion and a misspelt word need all.
  */
 async function loadNeeded(args: readonly string[]): Promise<readonly AnyOperation[]> {
   const [word] = args;

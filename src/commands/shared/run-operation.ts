@@ -29,7 +29,7 @@ interface RunOptions {
   readonly csv?: true | undefined;
   /** True if the command must not ask the operator to confirm. */
   readonly yes?: true | undefined;
-  /** Path of the file that the operation writes about its act. */
+  /** Path of the file in which the command describes what the operation did. */
   readonly file?: string | undefined;
 }
 
@@ -80,8 +80,8 @@ function checkInput({ input, positional = [] }: AnyOperation, given: object): vo
 }
 
 /**
- * Limits an act to the number of effects that the operator confirms. Counts them by a dry run, if the operation has
- * one, and returns the input with that number.
+ * Limits an operation to the number of effects that the operator confirms. If the operation has `holdTo`, a dry run
+ * counts the effects, and the returned input holds the number.
  */
 async function holdToNumber(terminal: Terminal, described: AnyOperation, context: Context, input: object) {
   if (described.holdTo === undefined) return input;
@@ -173,7 +173,8 @@ async function openWriter(terminal: Terminal) {
     store: context.encryptedLog as LogStore,
     account,
     delivery: createDelivery(context, channels),
-    // An interrupted command ends at once. The next process that opens the log finishes what was begun.
+    // This signal never aborts, because an interrupted command ends at once, and the next process that opens the log
+    // finishes what it began.
     stopping: new AbortController().signal,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
@@ -223,7 +224,10 @@ async function writeRows(
   }
 }
 
-/** Writes the file about an act that was performed. If writing fails, the act still stands. Returns the exit code. */
+/**
+ * Writes the file that describes what the operation did. If writing fails, the operation still counts as done. Returns
+ * the exit code.
+ */
 async function writeFile(
   terminal: Terminal,
   { file: described }: AnyOperation,

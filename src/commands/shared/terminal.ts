@@ -6,7 +6,7 @@ export const EXIT = {
   /** Exit code for a check that found a fault, or for an act that was performed only in part. */
   fault: 1,
   usage: 2,
-  /** Exit code after the log has failed: a supervisor must restart the process. */
+  /** Exit code after the log has failed, so that a supervisor restarts the process. */
   software: 70,
   /** Exit code for a failure that may pass by itself, for example because another service owns the log now. */
   temporary: 75,

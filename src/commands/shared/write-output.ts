@@ -21,8 +21,8 @@ export function writeText(descriptor: number, text: string, style?: Style): void
 }
 
 /**
- * Writes all of `text` and waits for a slow reader, so an exit right after it loses nothing. If the reader has left, as
- * `head` does, ends the process quietly, but not as a success.
+ * Writes all of `text` and waits for a slow reader, so an exit right after it loses nothing. If the reader has closed
+ * the pipe, as `head` does, the process ends without a message, but not with exit code 0.
  */
 export function writeAll(descriptor: number, text: string): void {
   const bytes = Buffer.from(text);

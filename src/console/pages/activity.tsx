@@ -15,7 +15,8 @@ import { CheckLog, Proof } from "../parts/verification-result.tsx";
 import { A, HiddenFields, PageForm, Tabs } from "../parts/link.tsx";
 
 /**
- * Event types that each view of the page Activity shows. Undefined for the view of all events and for the list of news.
+ * Event types that each view of the page Activity shows. Undefined for `everything`, which shows all types, and for
+ * `news`, which chooses its events itself.
  */
 const VIEWS = {
   news: undefined,
@@ -100,7 +101,7 @@ function readFilter(view: View) {
   const shown =
     types.length > 0 ? undefined : (readChoice(view, "show", SHOWN) ?? (isNarrowed ? "everything" : "news"));
   const shownTypes = types.length > 0 ? types : shown && VIEWS[shown];
-  // The view of the news shows lines made of several events. All other views list single events.
+  // News are lines that each sum up several events. Every other view, and news with a filter, lists single events.
   const isNews = shown === "news" && excluded.length === 0 && Object.keys(texts).every((name) => name === "from");
   const listed = shownTypes ?? (shown === "news" ? NEWS_TYPES : undefined);
   const filter: Filter = listed === undefined ? texts : { ...texts, types: listed };
@@ -204,7 +205,10 @@ function readChosen(query: URLSearchParams): readonly Chosen[] {
   );
 }
 
-/** Form that filters events. Its result is never the news, because a filter shows all events that match. */
+/**
+ * Form that filters events. A filtered page never shows news (lines that sum up several events), but all single events
+ * that match.
+ */
 function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
   const isNarrowed = TEXT_FIELDS.some(({ name }) => filter[name] !== undefined);
   return (

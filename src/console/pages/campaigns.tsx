@@ -153,8 +153,8 @@ function Facts({ campaign }: { readonly campaign: ShownCampaign }): VNode {
 }
 
 /**
- * Shows how many recipients the audience has now, by what the log knows, and why others are left out or get no message
- * yet.
+ * Shows the audience of a campaign: how many of the known recipients belong to it, how many may get a message now, and
+ * why the others may not.
  */
 function Counted({ count: { known, matching, due, left_out, not_due } }: { readonly count: Found["count"] }): VNode {
   const rows = [
@@ -299,7 +299,9 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
           title="Lower-case letters, digits and hyphens"
           placeholder="lower-case letters, digits and hyphens"
         />
-      ) : null}
+      ) : (
+        <SavedMessage {...campaign} />
+      )}
       <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
       <Field
         label="Days after any earlier message"
@@ -391,5 +393,24 @@ function AudienceFields({ names, audience }: AudienceFieldsProps): VNode {
         placeholder="any, or go.example/guide"
       />
     </fieldset>
+  );
+}
+
+/** The time of the change that the operator sees and, after a refusal, the message, which another may have changed. */
+function SavedMessage({ changed_at, text }: ShownCampaign): VNode {
+  const isRefused = useView().notice?.isFault === true;
+  return (
+    <>
+      {/* It is no field of the action, because those name the dialog, which stays open while the page is refreshed. */}
+      <input type="hidden" name="changed_at" value={changed_at ?? ""} />
+      {isRefused ? (
+        <details open>
+          <summary>The message that is saved now</summary>
+          <pre>
+            <bdi>{text}</bdi>
+          </pre>
+        </details>
+      ) : null}
+    </>
   );
 }

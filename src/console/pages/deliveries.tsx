@@ -22,7 +22,9 @@ import { A, HiddenFields, PageForm } from "../parts/link.tsx";
 
 type DeliveriesView = View<"account" | "deliveries" | "runs">;
 
-/** Page Deliveries: the progress of each channel, and the dispatches that were given up or are in doubt. */
+/**
+ * Page Deliveries: the progress of each channel, its dead letters (dispatches given up), and its dispatches in doubt.
+ */
 export const deliveriesPage = consolePage({ reads: ["account", "deliveries", "runs"], render: renderDeliveries });
 
 /** Query parameters that name the dispatch after which a list continues. */

@@ -78,7 +78,10 @@ interface RunProps {
   readonly run: ShownDryRun;
 }
 
-/** Words for recipients who get no message for a reason that the log holds already. */
+/**
+ * Words for recipients that the dry run did not judge, because the log already holds the reason why they get no
+ * message.
+ */
 const PASSED: Readonly<Record<string, (count: number) => string>> = {
   failed_before: (count) => `The message to ${countInWords(count, "more person", "more people")} failed earlier`,
   held: (count) => `${countInWords(count, "reply waits", "replies wait")} for your decision`,
@@ -132,14 +135,20 @@ function Totals({ runId, run }: RunProps & { readonly runId: string }): VNode {
   );
 }
 
-/** The form for the run with the dry run's limits. If the dry run is outdated, only for a new one. */
+/**
+ * Form for the run that the dry run has simulated, with the same limits. If the dry run is outdated, the form only
+ * makes a new one.
+ */
 function NextRun({ runId, run }: RunProps & { readonly runId: string }): VNode {
   const { sends, limits, outdated, isOpen } = run;
   if (outdated !== undefined) return <RunForm limits={limits} label="Make a new dry run" isFirst />;
   return <RunForm limits={limits} back={dryRunHref(runId)} preview={sends === 0 || !isOpen ? undefined : run} />;
 }
 
-/** Says how many people a dry run judged that ended before it had judged all, and where all are counted. */
+/**
+ * Says after how many people the dry run ended, if it did not judge all, and links to the campaign, which counts all.
+ * Renders nothing if it judged all.
+ */
 function Reach({ run, judged }: RunProps & { readonly judged: number }): VNode | null {
   const { campaign, reason, known } = run;
   if (reason === "completed" || judged >= known) return null;
@@ -203,7 +212,7 @@ function Costs({ run }: RunProps): VNode {
   );
 }
 
-/** Says when the dry run was made and what has changed since, and that to read this page costs nothing. */
+/** Says when the dry run was made, that this page only shows what was recorded, and what has changed since. */
 function Age({ run: { at, isTemplateChanged, ranSince, outdated } }: RunProps): VNode {
   const changes = [
     outdated !== undefined && `${SAY_OUTDATED[outdated]}, so its figures hold no longer.`,

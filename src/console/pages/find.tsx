@@ -78,7 +78,7 @@ interface GroupProps {
   readonly view: View<"runs">;
   readonly group: SearchGroup;
   readonly part: string;
-  /** Results whose whole name the text is. */
+  /** Results whose whole name is the searched text. */
   readonly exact: readonly SearchResult[];
 }
 
@@ -120,7 +120,10 @@ function Group({ view, group: { kind, total, results }, part, exact }: GroupProp
   );
 }
 
-/** Link to the question whether to suppress the recipient that the text names. Renders nothing for other results. */
+/**
+ * Link to a page that asks whether to suppress this recipient. Renders nothing for other results, and for recipients
+ * who are suppressed already.
+ */
 function SuppressLink({ view, result }: { readonly view: View; readonly result: SearchResult }): VNode | null {
   if (result.kind !== "recipient" || result.recipient.status === "suppressed") return null;
   const href = suppressHref(result.recipient);

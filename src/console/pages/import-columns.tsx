@@ -11,7 +11,7 @@ export interface RefusedRows {
 
 /** Preview of an import, as the API answers it, with the operator's choices and the hidden fields of its form. */
 export interface Preview extends ImportPreview, RefusedRows {
-  /** Names of our columns, to which a column of the file can be assigned. */
+  /** Names of the columns that reachlog knows. A column of the file can be assigned to one of them. */
   readonly known: readonly string[];
   /** Template fields that the message uses. */
   readonly fields: readonly string[];
@@ -27,7 +27,7 @@ export interface Preview extends ImportPreview, RefusedRows {
   readonly refusedCsv: { readonly text: string; readonly lines: number };
 }
 
-/** Words of the page for our columns. */
+/** Words by which the page names the columns that reachlog knows. */
 const COLUMN_WORDS: Readonly<Record<string, string>> = {
   username: "handle",
   id: "id at X",
@@ -47,7 +47,10 @@ export function columnInWords(column: string): string {
   return COLUMN_WORDS[column] ?? column;
 }
 
-/** Replaces our name of a column, in a sentence that also has the file's own, by words: `X-Handle (handle) is …`. */
+/**
+ * Replaces reachlog's name of a column by words, in a sentence that begins with the file's name of it: `X-Handle
+ * (username) is …`.
+ */
 export function reasonInWords(reason: string): string {
   return reason.replace(/^(.{1,64}? \()([a-z_]+)(\) )/, (_, own: string, column: string, rest: string) =>
     [own, columnInWords(column), rest].join(""),

@@ -11,7 +11,10 @@ import { Sentences } from "../parts/table.tsx";
 import { FaultNotice } from "../document.tsx";
 import { useView, type Notice, type View } from "../page-context.ts";
 
-/** Number of refused lines that the page lists, if there are more than it lists at most. A link downloads the others. */
+/**
+ * Number of refused lines that the page lists if there are more than {@link LINES_SHOWN_MAX}. A link downloads the
+ * others.
+ */
 const LINES_SHOWN = 20;
 const LINES_SHOWN_MAX = 25;
 

@@ -13,7 +13,7 @@ import { A } from "../parts/link.tsx";
 /** Maximum number of rows listed for each kind of fault. The first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
 
-/** Cells of an imported file whose value was changed when they were read. */
+/** Cells of an imported file that were changed when they were read, or that look wrong. */
 interface NotedCells {
   readonly noted_cells: number;
   /** Sentences about the cells, one for each kind. */
@@ -95,7 +95,10 @@ export function importReportPage(report: ImportReport): ConsolePage {
   });
 }
 
-/** Says that the people get no message, and by which setting; empty if the setting does not hinder it. */
+/**
+ * Returns words that say that these people get no message because of REQUIRE_CONSENT; empty if the setting does not
+ * prevent it.
+ */
 function sayHindrance(requireConsent: RunSettings["requireConsent"], isHindering: boolean): string {
   return isHindering ? `, so they get no message while REQUIRE_CONSENT is ${requireConsent}` : "";
 }

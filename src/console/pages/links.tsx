@@ -160,7 +160,10 @@ async function renderLink(
   );
 }
 
-/** Shows which messages contained a link, and who received them: the link's clicks may come from these recipients. */
+/**
+ * Shows which messages contained a link, and who received them, because the link's clicks may come from these
+ * recipients.
+ */
 async function renderSentTo(view: View<"contacts" | "referrers" | "results" | "runs">, link: string): Promise<VNode> {
   const found = await readSentTo(view, link);
   return (

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { readChannels } from "../../delivery/backlog.ts";
 import { readNews } from "../../history/activity.ts";
 import { countMessagePeriods, readChangedFigures, readTotals } from "../../history/chart-figures.ts";
-import { RESULT_DAYS_SHOWN } from "../../history/read-results.ts";
+import { RESULT_DAYS_SHOWN } from "../../history/read-message-results.ts";
 import { readAttention, readOpenItems } from "../../outreach/attention/read-attention.ts";
 import { readQuota } from "../../outreach/run-status.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
@@ -33,7 +33,8 @@ const READS = [
 ];
 
 export const overviewPage = consolePage({
-  // If today's results hold the page's moment, only the messages of its last days are rewound.
+  // The sums of an earlier moment can mostly be computed backwards from the present results. Only if these do not reach
+  // that far, the results are folded for the page.
   reads: ({ hasNow }) => (hasNow("results") ? READS : [...READS, "results"]),
   render: renderOverview,
 });
@@ -119,7 +120,7 @@ export const attentionPage = consolePage({
   },
 });
 
-/** Figures of the overview at the moment of the page, and now. */
+/** Shows how the overview's numbers have changed between the page's earlier moment and now. */
 function ChangesSince({ view }: { readonly view: View<"deliveries" | "stats" | "suspected"> }): VNode {
   return (
     <section class="changes" aria-labelledby="since">

@@ -62,7 +62,8 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
 };
 
 export const peoplePage = consolePage({
-  // If today's list can be rewound to the page's moment, no copy of all recipients is folded for it.
+  // The list at an earlier moment can mostly be computed backwards from the present contacts. Only if these cannot be
+  // used, all contacts are folded for the page.
   reads: ({ hasNow }) => (hasNow("contacts") ? ["account"] : ["account", "contacts"]),
   render: renderPeople,
 });

@@ -124,7 +124,8 @@ function Case({ view, found }: FoundProps): VNode {
   const attempt = newest?.attempt;
   const name = contact.username === undefined ? "they" : `@${contact.username}`;
   const skipped = attempt === undefined ? events.find(({ type }) => type === "DirectMessageSkipped") : undefined;
-  // A reply may be read late: one that was written before the newest message does not answer it.
+  // A reply may be read long after it was written. A reply that was written before the newest message is no answer to
+  // it.
   const replied = events.find(
     ({ type, data }) => type === "DirectMessageReceived" && data.received_at >= (attempt?.time ?? ""),
   );
@@ -164,7 +165,9 @@ function Case({ view, found }: FoundProps): VNode {
   );
 }
 
-/** Says what the page explains: the newest message, that there is none, or that none will come. */
+/**
+ * Returns the end of the question that the page answers (`Why did @sara get …?`): a message, a second message, or none.
+ */
 function describeCase({ contact, messages }: RecipientPage): string {
   if (contact.isSuppressed) return messages.length === 0 ? "no message" : "no more messages";
   if (messages.length === 0) return "no message";
@@ -186,7 +189,7 @@ function EventReason({ view, title, event }: { view: View<"runs">; title: string
 
 interface ReasonProps {
   readonly title: string;
-  /** Event that shows why this step of the answer, whether the recipient gets a message, is true. */
+  /** Event that proves what this step says. */
   readonly proof?: Recorded | undefined;
   readonly children: ComponentChildren;
 }
@@ -297,7 +300,10 @@ function saySent(messages: number): string {
   return messages === 1 ? "to them alone" : `to ${countInWords(messages, "person", "people")}`;
 }
 
-/** Says that a link was sent as it is to other recipients only. `messages`: the number of messages to those. */
+/**
+ * Says that this recipient got a link of their own in place of the shared one. `messages`: number of messages to others
+ * with the shared link.
+ */
 function sayReplaced(messages: number): string {
   const own = "to them as a link of their own";
   return messages === 0 ? own : `${own}, and to ${countInWords(messages, "other person", "other people")}`;

@@ -9,7 +9,7 @@ import {
   RATES,
   readResults,
   type ResultsPage,
-} from "../../history/read-results.ts";
+} from "../../history/read-message-results.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { sortRows } from "../../platform/sorted-page.ts";
 import { addressWith, hrefForLink } from "../hrefs.ts";
@@ -59,7 +59,7 @@ async function renderResults(view: ResultsView): Promise<VNode> {
   );
 }
 
-/** Numbers of last days to which the page has a link. */
+/** The page offers the results of this many last days. */
 const LAST_DAYS = [30, 7] as const;
 
 type ResultsProps = { readonly results: ResultsPage };
@@ -175,15 +175,15 @@ function Total({ results: { total, worth, cost_usd: cost } }: ResultsProps): VNo
 
 interface FigureProps {
   readonly title: string;
-  /** Page that the title of the figure links to. */
+  /** Page that the title of the number links to. */
   readonly href?: string;
   readonly value: string;
   readonly change?: string | undefined;
-  /** An explanation of the figure. */
+  /** An explanation of the number. */
   readonly children?: ComponentChildren;
 }
 
-/** A figure in a list: its title, value and explanation. */
+/** A number in a list, with its title and explanation. */
 export function Figure({ title, href, value, change, children }: FigureProps): VNode {
   return (
     <div>
@@ -199,13 +199,13 @@ export function Figure({ title, href, value, change, children }: FigureProps): V
   );
 }
 
-/** Maximum number of rows in a card, and of cards; the table of results has all of them. */
+/** Maximum number of rows in a card's charts. The table of results has all rows. */
 const CHART_ROWS_MAX = 26;
 const CARDS_MAX = 8;
 
 /**
- * Shows a card with verdict and rates for each template, or one card for all rows if they are no variants. By campaign,
- * the verdicts on the variants of each follow.
+ * Shows one card with rates and verdict for each template or, if the rows are not variants, one card for all rows.
+ * Results by campaign also show the verdict on each template's variants.
  */
 function Comparisons({ view, results }: ResultsProps & { readonly view: ResultsView }): VNode {
   const { by, members, verdicts } = results;
@@ -282,7 +282,7 @@ function AllRows({ view, results }: ResultsProps & { readonly view: View<"runs">
   const { by, from, to, members, rows, note, omitted } = results;
   const figures = listFigures(results);
   const csv = addressWith("/social/results", new URLSearchParams({ by }), { from, to, format: "csv" });
-  // Without a choice, the rows keep the order of the results, in which the newest row is the last.
+  // Until the reader sorts by a column, the rows keep the order of the results, with the newest row last.
   const sort = readSort<string>(view, [...members, ...Object.keys(figures)], { by: "", order: "ascending" });
   const member = members.findIndex((name) => name === sort.by);
   const sortValue = (row: Row) =>
@@ -318,7 +318,8 @@ function AllRows({ view, results }: ResultsProps & { readonly view: View<"runs">
 }
 
 /**
- * Shows the text of the configured message, if the rows are about it. Texts of earlier templates are only in the log.
+ * Shows the text of the configured message, if one of the rows is about it. The text of an earlier template is not
+ * shown here.
  */
 function Text({ view, results: { rows } }: ResultsProps & { readonly view: View }): VNode | null {
   const { template } = view.settings;

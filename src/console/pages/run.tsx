@@ -273,7 +273,7 @@ function isSmall(outcome: string): boolean {
   return outcome === "skipped" || outcome === "contacted";
 }
 
-/** Maximum length of a run, in ms, whose times are shown with seconds, because its minutes would repeat. */
+/** Length of a run in ms, below which its times are shown with seconds, because many would be in the same minute. */
 const SECONDS_SHOWN_MS = 10 * 60_000;
 
 /** Shows the run's time as a strip, with a mark for each recipient and the waits between them. */

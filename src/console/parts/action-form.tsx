@@ -46,7 +46,7 @@ export interface Hindrance {
   readonly nextStep?: NextStep;
 }
 
-/** Says why the button before it is disabled. Renders nothing if it is not. */
+/** Says why the button before it is disabled. Renders nothing for a button that is not disabled. */
 export function Hindered({ hindrance }: { readonly hindrance: Hindrance | undefined }): VNode | null {
   if (hindrance === undefined) return null;
   const { why, until, nextStep } = hindrance;
@@ -75,11 +75,17 @@ interface ConfirmedActionProps extends ActionFormProps {
 export interface AskedConfirmation {
   /** Value of the parameter `confirm` in the page's address. */
   readonly id: string;
-  /** The confirmation's content, set while the page renders if the page has it. */
+  /**
+   * Title and content of the confirmation. The action with this id sets it while the page renders; undefined if the
+   * page has no such action.
+   */
   found?: { readonly title: string; readonly content: VNode };
 }
 
-/** Context with the confirmation to look for in a page. Undefined if the page is rendered normally. */
+/**
+ * Tells all actions of a page which confirmation is wanted, so that the action with its id provides it. Undefined on a
+ * page that shows no confirmation.
+ */
 export const Asked = createContext<AskedConfirmation | undefined>(undefined);
 
 /** Returns the id of an action's confirmation, by which the parameter `confirm` of a page's address names it. */

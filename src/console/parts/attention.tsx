@@ -129,8 +129,8 @@ interface AnswersProps {
 }
 
 /**
- * The two answers that an operator can give about dispatches or messages in doubt: their outcome stays unknown, or they
- * did arrive. Each answer needs a reason.
+ * Two answers that an operator can give about dispatches or messages in doubt: that they stay unknown, or that they
+ * arrived. Both need a reason.
  */
 function Answers({ count, fields, about, ...form }: AnswersProps): VNode {
   const answers = [

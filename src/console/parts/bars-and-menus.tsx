@@ -89,7 +89,7 @@ export function AwayBar({ view: { live } }: { readonly view: View }): VNode | nu
   );
 }
 
-/** Shows the result of a form, once: the next page does not show it. */
+/** Shows the result of a form, once. The next page no longer shows it. */
 export function NoticeBar({ view: { query, notice } }: { readonly view: View }): VNode | null {
   if (notice === undefined) return null;
   const { text, isFault, nextStep } = notice;

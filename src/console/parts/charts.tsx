@@ -22,8 +22,8 @@ export interface Bar<Kind extends string> {
   readonly label: string;
   readonly counts: Readonly<Record<Kind, number>>;
   /**
-   * Counts of the corresponding bar in the period before, which is as long as the chart. The chart compares only the
-   * first kind. Undefined if not compared.
+   * Counts of the same bar in the previous period, which is as long as the chart. Only the first kind is compared.
+   * Undefined if the chart does not compare.
    */
   readonly before?: Readonly<Record<Kind, number>>;
 }
@@ -43,9 +43,9 @@ const BELOW = 22;
 const LEFT = 7;
 /** Maximum number of ticks on the axis above zero. */
 const TICKS_MAX = 3;
-/** Bars are cut if they would be this many times as high as the axis needs for the other kinds. */
+/** A bar is cut if it would be this many times as high as the axis needs for the kinds that may not be cut. */
 const CUT_FACTOR = 3;
-/** Maximum number of times below the bars, with which those of a 12-hour clock fit on a phone. */
+/** Maximum number of labels (times) below the bars. More would not fit on a phone with a 12-hour clock. */
 const LABELS_MAX = 3;
 
 /**
@@ -278,7 +278,7 @@ export function chooseScale(rates: readonly (BoundedRate | null)[]): number {
 
 interface RateChartProps {
   readonly title: string;
-  /** Words for the recipients that the rates are a share of. */
+  /** Words that say which recipients the rates are a share of. */
   readonly base: string;
   readonly rates: readonly ChartedRate[];
   /** Rate at the right end of the axis, 0 to 1. */

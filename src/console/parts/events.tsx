@@ -26,7 +26,7 @@ import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
 import { A } from "./link.tsx";
 
-/** A sentence about an event: our own words, and mentions of recipients, links, runs and times. */
+/** A sentence about an event: reachlog's words, and mentions of recipients, links, runs and times. */
 type Sentence = ReturnType<typeof toSentence>;
 type Mention = Exclude<Sentence[number], string>;
 

@@ -45,8 +45,8 @@ export function HiddenFields({ of }: { of: readonly (readonly [name: string, val
 }
 
 /**
- * Hidden inputs that keep the page's other query parameters, because a GET form sends only its own fields. `names` and
- * `as_of` are left out: other fields of the form send them.
+ * Hidden inputs that keep the page's other query parameters, because a GET form sends only its own fields. Parameters
+ * in `names`, and `as_of`, are left out, because the form has other fields for them.
  */
 export function OtherFields({ names = [] }: { readonly names?: readonly string[] }): VNode {
   const others = [...useView().query].filter(([name]) => name !== "as_of" && !names.includes(name));

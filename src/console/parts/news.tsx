@@ -19,7 +19,7 @@ type Line = NonNullable<Day["lines"]>[number];
 /** Maximum number of links listed under a line about clicks. */
 const LINKS_SHOWN = 10;
 
-/** Shows the list of news: the newest days with their lines, earlier days with their sums. */
+/** Shows the list of news: the newest days with their lines, and earlier days only with their sums. */
 export function NewsDays({ view, news: { open, summed } }: { view: View<"runs">; news: News }): VNode {
   return (
     <>
@@ -165,7 +165,7 @@ function Links({ links }: { readonly links: Line["links"] }): VNode {
   );
 }
 
-/** Link to the events of a line beyond those that it unfolds to. Renders nothing if it unfolds to all of them. */
+/** Link to the events that a line of news sums up, but does not list. Renders nothing if the line lists all of them. */
 function More({ view, line }: { readonly view: View<"runs">; readonly line: Line }): VNode | null {
   const [href, words] = toMore(view, line) ?? [];
   if (href === undefined) return null;

@@ -103,7 +103,7 @@ interface LookUpProps {
   readonly isPrimary?: boolean;
 }
 
-/** Form that has X asked about the messages in doubt, which also closes a run whose process died. */
+/** Form that looks up the messages in doubt at X, and also closes a run whose process died. */
 export function LookUp({ back, label, isPrimary = false }: LookUpProps): VNode {
   const hindrance = hindranceAtX(useView());
   return (

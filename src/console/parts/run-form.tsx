@@ -35,7 +35,10 @@ export function hindranceToSend(view: View): Hindrance | undefined {
   return hindranceToRun(view) ?? readRunRefusal(view, view.settings);
 }
 
-/** A finished dry run with the figures that its own page shows, or without them. */
+/**
+ * A finished dry run, for the confirmation of a run's start. Cost, duration and variants are given only on the dry
+ * run's page.
+ */
 interface Preview {
   readonly estimateStart: ShownDryRun["estimateStart"];
   readonly costs?: ShownDryRun["costs"];
@@ -59,7 +62,7 @@ interface RunFormProps {
   readonly back?: string;
   /** Limits that the fields show at first. */
   readonly limits: Limits;
-  /** A dry run whose figures the confirmation of a start may show. Without one, the form makes only dry runs. */
+  /** A dry run whose numbers the confirmation of a start may show. Without one, the form makes only dry runs. */
   readonly preview?: Preview | undefined;
   /** Text of the button that makes a dry run. */
   readonly label?: string;
@@ -68,8 +71,8 @@ interface RunFormProps {
 }
 
 /**
- * Form that starts a run, after a confirmation, or makes a dry run. Both are for what its fields say: left empty, for
- * all recipients. The server renders the confirmation from the fields.
+ * Form that makes a dry run or, after a confirmation, starts a run. Its fields limit both; empty fields mean all
+ * recipients. The server renders the confirmation from the fields.
  */
 export function RunForm({ limits, preview, back = "/", label = "Dry run", isFirst = false }: RunFormProps) {
   const view = useView();
@@ -100,7 +103,8 @@ export function RunForm({ limits, preview, back = "/", label = "Dry run", isFirs
   if (asked?.id === START) asked.found = { title: "Start run…", content: <Start fields={given} preview={preview} /> };
   const refusal = hindranceToSend(view);
   const fields = Object.keys(given).length === 0 ? toFields(limits) : given;
-  // The form is sent by GET to be confirmed, so only the button that makes a dry run holds the CSRF token.
+  // The form is sent by GET, so that the page can show the confirmation. Only the button that makes a dry run sends the
+  // CSRF token.
   return (
     <form class="action" method="get" action={back}>
       <HiddenFields of={[["back", back]]} />
@@ -140,7 +144,7 @@ function toFields(limits: Limits): Fields {
   return Object.fromEntries(given.map((name) => [name, String(limits[name])])) as Fields;
 }
 
-/** Sentences on why a dry run's figures hold no longer, without the full stop. */
+/** Sentences on why the numbers of a dry run no longer hold, without the full stop. */
 export const SAY_OUTDATED: Readonly<Record<NonNullable<ShownDryRun["outdated"]>, string>> = {
   other_day: "It was made on another day",
   sent_since: "Messages were sent since",
@@ -161,7 +165,7 @@ interface StartProps {
   readonly preview: Preview;
 }
 
-/** Asks whether to start the run that the fields describe, with the figures of the dry run if they hold for it. */
+/** Asks whether to start the run that the fields describe, with the numbers of the dry run where they apply to it. */
 function Start({ fields, preview }: StartProps): VNode {
   const view = useView();
   const { costs, seconds, variants = [] } = preview;

@@ -9,7 +9,7 @@ import { A } from "./link.tsx";
 
 export interface SetupStep {
   readonly title: string;
-  /** `warning`: done, but the operator should know a limit of it. */
+  /** `warning`: the step is done, but works only in part. `left_out`: the step is optional, and is not done. */
   readonly status: "done" | "warning" | "to_do" | "left_out";
   /** Words on the state of the setup step, or on what the operator has to do. */
   readonly says: ComponentChildren;
@@ -61,8 +61,8 @@ function clockSteps({ live }: View): readonly SetupStep[] {
 }
 
 /**
- * Returns the unfinished setup steps without which no run can start. It does not read the recipients, because the
- * overview calls it for earlier moments too.
+ * Returns the unfinished setup steps without which no run can start. It reads no recipients, because the overview also
+ * shows earlier moments, for which folding the recipients takes long.
  */
 export function missingForRun(view: View<"account">): readonly SetupStep[] {
   const steps = [

@@ -109,8 +109,8 @@ interface TableProps {
   /** Index of the column that names each row. Default: the first one; null if none does. */
   readonly rowHead?: number | null;
   /**
-   * True if the table has its full height and does not scroll by itself. If it is narrow, a row named by a link has at
-   * most two lines of values, as the page behind the link shows all.
+   * True if the table has its full height and does not scroll by itself. On a narrow screen, a row whose name is a link
+   * then shows at most two lines of values, because the linked page shows all.
    */
   readonly isTall?: boolean;
   /** Words in place of a table without rows. */

@@ -19,12 +19,12 @@ export interface TimeReading {
   readonly now: number;
 }
 
-/** Returns the format of a page's times: the language and time zone of its reader. */
+/** Returns how a page writes times: in the language of its reader, and in the time zone of the settings. */
 export function readTimes({ language, settings, now }: View): TimeReading {
   return { language, timezone: settings.timezone, now };
 }
 
-/** Returns the reader of the page that the calling component is a part of. */
+/** Returns how the page of the calling component writes times. A page without a view uses British formats in UTC. */
 export function useTimes(): TimeReading {
   const view = useContext(ShownView);
   return view === undefined ? { language: "en-GB", timezone: "UTC", now: 0 } : readTimes(view);
@@ -62,7 +62,7 @@ const CLOCK = { hour: "2-digit", minute: "2-digit" } as const;
 const DATE = { day: "numeric", month: "short" } as const;
 const YEAR = { year: "numeric" } as const;
 
-/** Options of those formats that `Intl` writes in one piece. */
+/** Options of `Intl`, by format. Formats that are not here are put together from these. */
 const FORMATS = {
   clock: CLOCK,
   seconds: { ...CLOCK, second: "2-digit" },

@@ -71,7 +71,7 @@ document.addEventListener("submit", ({ target, defaultPrevented }) => {
 /** Shows a form that the service has just refused as the operator left it; in its dialog, with the reason. */
 function restore([action, entries], reason) {
   const wasSent = ({ name, value }) =>
-    name === "form_token" || entries.some((one) => one[0] === name && one[1] === value);
+    ["form_token", "changed_at"].includes(name) || entries.some((one) => one[0] === name && one[1] === value);
   const form = [...document.querySelectorAll(`form[action="${action}"]`)].find((one) =>
     [...one.querySelectorAll("[type=hidden]")].every(wasSent),
   );

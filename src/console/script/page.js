@@ -27,6 +27,10 @@ const REFRESH = {
 function isUnsent(name, element) {
   const form = element.closest("form");
   if (form === null || form.dataset.apply !== undefined) return false;
+  // A hidden field says what the reader saw before typing, such as the time of a campaign's last change.
+  if (element.type === "hidden") {
+    return [...form.elements].some((field) => field.type !== "hidden" && isUnsent("value", field));
+  }
   if (name === "checked") return element.checked !== element.defaultChecked;
   return (
     name === "selected" || (name === "value" && "defaultValue" in element && element.value !== element.defaultValue)

@@ -220,7 +220,9 @@ function sayUntil(until: string | undefined): Sentence {
   return until === undefined ? [] : say` until ${moment(until)}`;
 }
 
-/** Words for why a run did not write to a requested recipient, except that it ended first. */
+/**
+ * Words for why a run did not write to a requested recipient. The reason that the run ended first is not among them.
+ */
 export const NOT_REACHED_WORDS: Readonly<Partial<Record<NotReachedReason, string>>> = {
   held: "an operator has to read their reply first",
   failed_before: "an earlier message failed, and no retry is allowed",

@@ -2,8 +2,8 @@ import type { DataOf, EventType } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 
 /**
- * Part of a sentence that a page may link, such as a recipient's name. `text`: the words. `other`: words without a
- * page, such as a quoted text.
+ * Part of a sentence for which a page may show a link, such as a recipient's name. `text`: its words. Kind `other` has
+ * no page to link to, such as a quoted text.
  */
 export type Mention = { readonly text: string } & (
   | { readonly kind: "recipient"; readonly recipient: Recipient }
@@ -85,7 +85,7 @@ export function quote(text: string): Mention {
   return other(quoteText(text));
 }
 
-/** Returns the end of a sentence that gives a detail after a colon; empty if there is none. */
+/** Returns `: ` and the quoted detail, to end a sentence with; empty if there is no detail. */
 export function because(detail: string | undefined): Sentence {
   return detail === undefined || detail === "" ? [] : say`: ${quote(detail)}`;
 }

@@ -126,8 +126,8 @@ export function channelName(channel: ChannelName): string {
 }
 
 /**
- * Counts the dispatches of an outcome. Their lane does not tell a click from a conversion, or a notification from a
- * retry, so only a webhook's are named by what they carry.
+ * Counts the dispatches of an outcome. Only those of a webhook are called events; other lanes carry clicks,
+ * conversions, notifications and retries alike, so they are called dispatches.
  */
 function countDispatches(lane: Lane, requests: readonly { readonly sources: Sources }[]): string {
   const count = requests.reduce((sum, { sources }) => sum + countPositions(sources), 0);

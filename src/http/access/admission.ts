@@ -34,7 +34,7 @@ export function createAdmission(context: AdmissionContext) {
   let goodHost: string | undefined;
   return {
     /**
-     * Refuses a request whose `Host` is not one of this service's. `endpoint` is undefined if no endpoint has the
+     * Refuses a request whose `Host` header does not name this service. `endpoint` is undefined if no endpoint has the
      * request's path.
      */
     checkHost(endpoint: Endpoint | undefined, { headers }: Request): void {
@@ -45,8 +45,8 @@ export function createAdmission(context: AdmissionContext) {
       else if (endpoint?.anyHost !== true) throw problems.misdirected();
     },
     /**
-     * Refuses a request if the service is overloaded, or if its caller may not make it. Returns the caller, at once
-     * unless the token is wrong. `pending`: number of requests in flight, including this one.
+     * Refuses a request if the service is overloaded or its caller may not make it. Returns the caller; for a wrong
+     * token, a promise that rejects. `pending`: number of requests in flight, including this one.
      */
     admit(arrival: Arrival, pending: number): Caller | Promise<never> {
       if (arrival.endpoint.exemptFromLoadShedding !== true) context.load.admit(pending);
@@ -65,23 +65,23 @@ function anonymous(context: AdmissionContext, arrival: Arrival): Caller {
   const { endpoint, request, readAddress, headers } = arrival;
   if (authentication.guards(endpoint)) throw problems.unauthorized();
   if (isBehindAPage(endpoint, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
-  // The address is needed for the rate limit only. To read it takes a call into the socket, so a service that only this
-  // machine can reach skips that.
+  // Only the rate limit needs the caller's address, which must be asked of the socket. A service that only this machine
+  // can reach has no such limit, so it does not ask.
   const address = isLocal ? undefined : readAddress();
   if (address !== undefined && !isLoopback(address)) {
     const wait = anonymousLimit.take(address);
     setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
     if (wait !== undefined) throw problems.tooMany(wait);
   }
-  // Console pages are let through, because they themselves show the form to sign in.
+  // A console page without a session is answered with the form to sign in, so it is not refused here.
   const isRead = endpoint.protection === "session" && endpoint.tag !== "console";
   if (isRead && !context.sessions.admits(request)) throw problems.unauthorized();
   return endpoint.protection === "form" ? admitForm(context, arrival) : STRANGER;
 }
 
 /**
- * Admits a browser that signed in to the console; its request has the scopes and the name of its token. Throws 401
- * without a session, and 403 if the token lacks the scope or the request does not come from a page of ours.
+ * Admits a form of a browser that signed in to the console. The request gets the scopes and name of the token of its
+ * session. Throws 401 without a session, and 403 if the token lacks the scope or the browser may not send forms.
  */
 function admitForm({ authentication, sessions }: AdmissionContext, { endpoint, request }: Arrival): Caller {
   if (!sessions.admits(request)) throw problems.unauthorized();
@@ -92,8 +92,8 @@ function admitForm({ authentication, sessions }: AdmissionContext, { endpoint, r
 }
 
 /**
- * True if only the service's own pages send this request: a POST, or a read in a session that is not a page opened in a
- * tab. A page of another site could not read the answer, but could start one export after another.
+ * True if no page of another site may send this request: a POST, or a read in a browser session that is not a page
+ * opened in a tab. Such a page could not read the answer, but could start one export after another.
  */
 function isBehindAPage({ protection, anyOrigin }: Endpoint, { method, headers }: Request): boolean {
   if (anyOrigin === true) return false;
@@ -113,8 +113,8 @@ function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): bool
 }
 
 /**
- * Returns the caller whose token the request carries; wrong tokens that others sent from the same address do not
- * matter. Throws 401 for a wrong or expired token, 429 after too many wrong ones, 403 for a token without the scope.
+ * Returns the caller whose token the request carries, however many wrong tokens others sent from the same address.
+ * Throws 401 for a wrong or expired token, 429 after too many wrong ones, 403 for a token without the scope.
  */
 function authenticated(
   { authentication, failureLimit }: AdmissionContext,

@@ -45,7 +45,8 @@ export function createReadHook({ eventIntake, clock, sessions }: HttpContext) {
       await record(read, { ...metadata, ...omitUndefined({ caller: signedIn }) }, pathname + search);
     } catch (fault) {
       await stream?.cancel();
-      // The caller got no data and may ask again, even if the log did record the read.
+      // If the append is in doubt, the log may hold the record of this read. The caller got no data in either case, so
+      // the answer says that nothing was done and suggests a retry.
       throw classifyError(fault) === "in_doubt" ? problems.logUnavailable(true) : fault;
     }
   };
@@ -62,14 +63,14 @@ function filtersIn({ request, endpoint }: RequestContext): string[] | undefined 
 }
 
 /**
- * Time within which a caller's reads of one recipient's data count as one read, in ms: an open page of the console
+ * Time in ms within which a caller's repeats of a request count as one read, because an open page of the console
  * reloads whenever the log grows.
  */
 export const SAME_READ_MS = 15 * 60_000;
 
 /**
- * Kinds of reads that are recorded at every request: no open page repeats them by itself, and each answer may show
- * other data.
+ * Kinds of reads that are recorded at every request, because no open page repeats them by itself, and each answer may
+ * show other data.
  */
 const RECORDED_EACH_TIME: readonly ReadResource[] = ["export", "suppressions", "preview"];
 
@@ -80,8 +81,8 @@ const RECORDED_EACH_TIME: readonly ReadResource[] = ["export", "suppressions", "
 const REMEMBERED_MAX = 10_000;
 
 /**
- * Records reads of personal data at one instance; resolves once a read is on disk. Repeats by one caller about one
- * recipient count once per {@link SAME_READ_MS}, except {@link RECORDED_EACH_TIME}. Throws what `append` throws.
+ * Records reads of personal data at one instance; resolves once a read is on disk. A request that a caller repeats
+ * counts once per {@link SAME_READ_MS}, except for {@link RECORDED_EACH_TIME}. Throws what `append` throws.
  */
 function createReadAudit(append: Append, clock: Clock) {
   let interval = -1;

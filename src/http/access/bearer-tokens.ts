@@ -77,12 +77,12 @@ function withDigests(tokens: readonly ApiToken[]) {
 
 /**
  * Matches the scheme `Bearer` in any case (RFC 9110), followed by one token. Elysia's bearer plugin alone is not
- * enough: it knows one case only, and accepts other schemes (`BearerXtoken`) and more than one token.
+ * enough, because it knows one case only, and accepts other schemes (`BearerXtoken`) and more than one token.
  */
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 
 /**
- * Function of Elysia's bearer plugin that reads the token, called directly. Installed as a hook, it would run for each
+ * The function of Elysia's bearer plugin that reads the token. It is called directly: as a hook, it would run for each
  * request, and make Elysia build objects of all headers and of the query.
  */
 const plugin = bearer({ extract: { header: "Bearer", query: "", body: "" } }).event.transform?.[0]?.fn as

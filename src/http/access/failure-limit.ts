@@ -33,8 +33,8 @@ export interface SharedFailuresDeps {
 }
 
 /**
- * Counts wrong tokens across all instances: for each, an instance claims one of `limit` places that the address has in
- * a minute. If the database cannot be reached, each instance counts alone.
+ * Counts wrong tokens across all instances. In the database, an address has `limit` places a minute; each wrong token
+ * claims one, and gets 429 if none is free. While the database is unreachable, each instance counts alone.
  */
 export function shareFailures(
   { claim, key, clock }: SharedFailuresDeps,
@@ -43,8 +43,8 @@ export function shareFailures(
   const own = createFailureLimit(clock, limit);
   let minute = 0;
   /**
-   * Next place to claim for a wrong token, by the caller's network; this instance knows that all lower places are
-   * taken.
+   * Next place that a wrong token claims, by the caller's network. This instance knows that all lower places of the
+   * minute are taken.
    */
   let free = new Map<string, number>();
 
@@ -80,7 +80,7 @@ export function shareFailures(
 }
 
 /**
- * Maximum number of networks whose next place an instance remembers. Beyond it all are forgotten, and places that are
- * already taken are tried once more.
+ * Maximum number of networks whose next place an instance remembers. With more, it forgets all of them, and tries the
+ * places from the first one again.
  */
 const ADDRESSES_MAX = 50_000;

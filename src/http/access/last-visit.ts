@@ -28,7 +28,8 @@ export type Visits = ReturnType<typeof createVisits>;
 export function createVisits(masterKey: Uint8Array, site: CookieSite, clock: Clock) {
   const cookie = createEncryptedCookie<Visit>(COOKIE, masterKey, site, clock);
   /**
-   * Records that the browser visits now, and returns its previous visit. `position` is that of the log's newest event.
+   * Returns the browser's previous visit, and the cookie that records the present one. `position` is that of the log's
+   * newest event.
    */
   return (request: WithHeaders, position: number) => {
     const at = clock();

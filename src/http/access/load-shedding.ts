@@ -1,8 +1,8 @@
 import { problems } from "../server/problem.ts";
 
 /**
- * Maximum number of requests in flight; beyond it, callers should rather retry later than wait. Most requests take a
- * millisecond; those that wait for a network hold some 10 KB for up to six seconds.
+ * Maximum number of requests in flight. Further requests are refused with 503, because a retry is better than a long
+ * wait. Most requests take a millisecond; those that wait for a network hold some 10 KB for up to six seconds.
  */
 export const IN_FLIGHT_MAX = 4_096;
 
@@ -39,7 +39,10 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
       // Slow uploads do not count toward the limit; a few thousand would block all other requests.
       if (pending - coming - streams > inFlightMax) throw problems.overloaded();
     },
-    /** Counts a request as arriving while its body is read: a slow upload is no load yet. */
+    /**
+     * Counts a request as arriving until its body is read. Until then it does not count toward the limit of requests in
+     * flight.
+     */
     whileComing<T>(read: Promise<T>): Promise<T> {
       coming += 1;
       read.then(bodyEnded, bodyEnded);
@@ -92,8 +95,8 @@ interface SlotWait {
 }
 
 /**
- * Creates a slot for work of which only one piece may run at a time. Further work waits as long as it may, and is then
- * refused with the problem 503, whose page shows `words`.
+ * Creates a slot that one piece of work holds at a time. Other work waits for it, up to the time that the caller
+ * allows, and is then refused with the problem 503, whose page shows `words`.
  */
 export function createSlot(words: string) {
   let isTaken = false;

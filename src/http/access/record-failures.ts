@@ -5,12 +5,12 @@ import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 
-/** Time after a wrong token, in ms, during which further ones are collected for the same events. */
+/** Time in ms after a wrong token until it is recorded. The events then sum up all wrong tokens of this time. */
 const RECORDED_AFTER_MS = 60_000;
 
 /**
  * Wraps a failure limit so that wrong tokens are also recorded in the event log: a few events a minute, however many
- * tokens are tried. Disposing it records the pending ones; a kill loses them.
+ * tokens are tried. Disposing it records the pending ones; if the process is killed, they are lost.
  */
 export function recordFailures(context: LogContext, limit: FailureLimit): FailureLimit & AsyncDisposable {
   const { clock, sleep } = context;
@@ -106,7 +106,7 @@ function createFailureTally() {
 }
 
 /**
- * Maximum number of addresses that the shared summary distinguishes. Further ones do not add to its number of
- * addresses, so that they cannot fill the memory.
+ * Maximum number of addresses that the shared summary tells apart. Its number of addresses does not grow beyond that,
+ * so that a flood of addresses cannot fill the memory.
  */
 const OTHERS_COUNTED_MAX = 10_000;

@@ -51,8 +51,8 @@ export function createSessions(options: {
   return {
     cookie: cookie.name,
     /**
-     * Resolves once this instance knows if the browser's session was ended at another instance. Returns undefined if
-     * there is nothing to wait for: it knows already, or there is no session.
+     * Resolves once this instance has checked if the browser's session was ended at another instance. Returns undefined
+     * if no check is needed, because the result is known or there is no session.
      */
     look(request: WithHeaders): Promise<void> | undefined {
       const session = request.headers.has("cookie") ? cookie.read(request) : undefined;
@@ -72,8 +72,8 @@ export function createSessions(options: {
     /** Returns the API token that this browser signed in with, with its present scopes; undefined without a session. */
     tokenOf: (request: WithHeaders): ApiToken | undefined => readSession(request)?.token,
     /**
-     * Returns a CSRF token for this browser's forms, a different one each time (BREACH); undefined if it may send none.
-     * If no API token is configured, only a browser on the machine of a local service may.
+     * Returns a CSRF token for this browser's forms, a different one each time (BREACH). Undefined without a session,
+     * unless the console needs no token, only this machine can reach the service, and no proxy is in between.
      */
     formToken(request: Request): string | undefined {
       const mac = macFor(request);
@@ -106,7 +106,8 @@ export function createSessions(options: {
 export const LOOK_AGAIN_MS = 2_000;
 
 /**
- * Maximum number of sessions whose last check an instance remembers, at 100 bytes each. Others are checked once more.
+ * Maximum number of sessions whose last check an instance remembers, at 100 bytes each. With more, it forgets all
+ * checks, and makes them again.
  */
 const REMEMBERED_MAX = 10_000;
 

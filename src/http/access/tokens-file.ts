@@ -31,7 +31,7 @@ export function followTokensFile({ logger, sleep }: LogContext, file: TokensFile
   let inForce = file.tokens;
   let seen: string | undefined;
   let judged: string | undefined;
-  /** Puts the tokens of the file's new text in force if they are valid and differ from the present ones. */
+  /** Replaces the present tokens by those of the file's new text, if they are valid and differ. */
   const judge = (text: string | undefined): void => {
     const report = createReport();
     const tokens = text === undefined ? [] : [...fixed, ...readTokenLines(text, fixed, report)];

@@ -11,15 +11,15 @@ import { text } from "../../platform/common-schemas.ts";
 
 interface LinkingAccount extends AccountParts {
   /**
-   * OAuth callbacks (X's redirects back to this service) that are being processed, by their query. A browser that
-   * repeats one waits for the same result.
+   * OAuth callbacks (X's redirects back to this service) in progress, by their query. If the browser sends one twice,
+   * both requests get the same result.
    */
   readonly underway: Map<string, Promise<Linked | undefined>>;
 }
 
 const CONSOLE_PATH = "/";
 
-/** Headers of the OAuth flow's responses: no cache keeps them, and no other site learns their address. */
+/** Headers of the OAuth flow's responses, so that no cache keeps them, and no other site learns their address. */
 const CLOSED_PAGE = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
 const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });
@@ -27,8 +27,8 @@ const user = Type.Object({ id: text("1786543210987654321"), username: text("acme
 const linkedUser = Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) });
 
 /**
- * Query that marks a request redirected to PUBLIC_URL. The service does not redirect it again: behind a proxy that
- * changes the host name, that would cause a loop.
+ * Query that marks a request which was redirected to PUBLIC_URL. The service does not redirect it again, because behind
+ * a proxy that changes the host name that would never end.
  */
 const LED = "?led=1";
 
@@ -42,8 +42,8 @@ export function accountEndpoints(context: HttpContext) {
         const { oauth, cookie } = configured(account);
         const publicUrl = new URL(config.http.publicUrl);
         const { search } = new URL(request.url);
-        // X will redirect to PUBLIC_URL. If the browser calls this host by another name, it would not send the cookie
-        // there.
+        // X will redirect to PUBLIC_URL, and the browser would not send a cookie of another host name there. So a
+        // browser that used another name is sent to PUBLIC_URL first.
         if (search !== LED && request.headers.get("host")?.toLowerCase() !== publicUrl.host) {
           return whole(redirect(303, `${config.http.publicUrl}/social/auth${LED}`, CLOSED_PAGE));
         }
@@ -122,7 +122,7 @@ async function finishAuthorization(
   const given = new URL(request.url).searchParams;
   const begun = account.cookie.read(request);
   if (begun === undefined) throw refused("notBegun", CLOSED_PAGE);
-  // The cookie is kept: another site may have sent the browser here, and must not end the authorization that the
+  // The cookie is kept. Another site may have sent the browser here, and must not end the authorization that the
   // operator began.
   if (given.get("state") !== begun.state) throw refused("otherState", CLOSED_PAGE);
   const headers = { ...CLOSED_PAGE, "set-cookie": account.cookie.cleared };

@@ -9,8 +9,8 @@ import { createDocument, forPrograms } from "../server/openapi.ts";
 import { text } from "../../platform/common-schemas.ts";
 
 /**
- * Creates the endpoints of the API document, for programs and for people. Each document is built on its first request:
- * few callers ask, and the service starts faster.
+ * Creates the endpoints of the API document, for programs and for people. Each document is built on its first request,
+ * so that the service starts faster: few callers ask for it.
  */
 export function documentEndpoints(
   endpoints: () => readonly Endpoint[],

@@ -27,7 +27,7 @@ import { closedObject, id, orNull } from "../../platform/common-schemas.ts";
 FormatRegistry.Set("ip-address-or-blank", (value) => isIP(value) !== 0 || isBlank(value));
 FormatRegistry.Set("http-url", (value) => isHttpUrl(value));
 
-/** Pattern of domains and short codes: they become part of a stream's name, which holds no control character. */
+/** Pattern of domains and short codes. They become part of a stream's name, which may hold no control character. */
 export const IN_A_STREAM_NAME = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 
 const USER_AGENT_CHARS_MAX = 1_024;
@@ -113,8 +113,8 @@ export function trackingEndpoints(context: HttpContext) {
 const FORGOTTEN = "forgotten";
 
 /**
- * Replaces the click's short code if the log knows none of `codes`, because it may be an erased recipient's. Clicks on
- * another shortener's domain keep their code.
+ * Replaces the click's short code if the log knows none of `codes`, because the link may be an erased recipient's.
+ * Clicks on another shortener's domain keep their code.
  */
 async function hideForgotten(context: HttpContext, click: Click, codes: readonly string[]): Promise<Click> {
   for (const code of codes) {
@@ -204,7 +204,10 @@ export function refusesTracking(headers: Headers): boolean {
 
 type ClickBody = Static<typeof trackingBody>;
 
-/** A click with its link and address in normalized spelling. If `bot` is absent, the user agent decides. */
+/**
+ * A click, with its link and IP address in normalized spelling. If `bot` is absent, the user agent decides whether the
+ * click is a bot's.
+ */
 interface Click extends Omit<ClickBody, VisitorId | "ip" | "user_agent" | "referrer" | "anonymous"> {
   ip?: string;
   user_agent?: string;
@@ -235,16 +238,16 @@ export function normalizeClick(posted: ClickBody): Click {
 }
 
 /**
- * Creates the function that records clicks of the redirect and of other shorteners. A click on a recipient's own link
- * counts for the shared one; the recipient is recorded only if they permit tracking. `id`: default a new one.
+ * Creates the function that records a click. A click on a recipient's own link counts for the shared link, and the
+ * recipient is recorded only if they permit tracking. `id`: id of the click's event; default a new one.
  */
 function createClickRecorder(
   context: HttpContext,
 ): (click: Click, by: AppendedBy, id?: string) => ReturnType<EventIntake["append"]> {
   const { delivery, eventIntake, projector, placeVisitor } = context;
   /**
-   * True if a message or an operator has given this link out: only on such links are visitors counted. Also true while
-   * the projections are being folded, because the visitor could not be added later.
+   * True if a message or an operator has given this link out, because visitors are counted only for such links. Also
+   * true while these projections are still being folded, because a visitor cannot be added to the click later.
    */
   const isGivenOut = (link: string): boolean =>
     !projector.isFolded("links") ||
@@ -253,8 +256,8 @@ function createClickRecorder(
     projector.state("referrers").links.has(link);
   return (click, by, id) => {
     const codes = listPersonalCodes(click.short_code);
-    // While the links are being folded, only a click on a recipient's own link has to be looked up in them. Other
-    // clicks are recorded without.
+    // While the links are still being folded, reading them throws. Only a click whose code may be a recipient's own
+    // needs them; all other clicks are then recorded without.
     const isLookedUp = codes.length > 0 || projector.isFolded("links");
     const found = isLookedUp ? findOwnLink(projector.state("links"), click.short_code, codes) : undefined;
     const isTheirs = found !== undefined && toLinkHost(click.domain) === toLinkHost(found.domain);
@@ -268,7 +271,7 @@ function createClickRecorder(
       isCounted && isKnown && isGivenOut(link) ? placeVisitor(link, { ip, userAgent: user_agent }) : undefined;
     const isOwn = isCounted && isTheirs;
     const isPersonal = isOwn && isTracked(context, found.own);
-    // No ads network is told of conversions after such a click.
+    // After an untracked click, no conversion is reported to an ads network.
     const isUntracked = (isOwn && !isPersonal) || short_code === FORGOTTEN;
     return andThen(visitor, (place) => {
       const data = {
@@ -284,8 +287,8 @@ function createClickRecorder(
 }
 
 /**
- * Returns a click on a recipient's own link with the shared code in place of their own one. If it came by the shared
- * link's host, it also gets that link's domain.
+ * Replaces a recipient's own code in a click by the code of the shared link. If the click came by the host of the short
+ * links (`isTheirs`), it also gets the shared link's domain.
  */
 function nameShared(click: Click, { own, domain, code, target }: NamedLink, isTheirs: boolean): Click {
   const original_url = click.original_url.includes(own) ? target : click.original_url;

@@ -314,7 +314,8 @@ function show({ console, sessions, notices, visits, projector, config }: HttpCon
       if (meant === "") query.delete("as_of");
       return whole(redirect(303, query.size === 0 ? pathname : `${pathname}?${query}`, NO_STORE));
     }
-    // Only a page opened in a tab shows the notice: one that a script fetches may be another tab's.
+    // Only a page opened in a tab shows the notice. A page that a script fetches may belong to another tab than the one
+    // that the notice is for.
     const mode = request.headers.get("sec-fetch-mode") ?? "navigate";
     const notice = mode === "navigate" ? notices.read(request) : undefined;
     const { before: lastVisit, setCookie: visited } = visits(request, projector.position);
@@ -337,14 +338,14 @@ function show({ console, sessions, notices, visits, projector, config }: HttpCon
     if (rendered.outcome === "elsewhere") {
       return whole(redirect(303, rendered.location, NO_STORE));
     }
-    // A response sets one cookie only, so the visit is remembered by the next page.
+    // A response sets at most one cookie. If this response clears the notice, the browser's next page stores the visit.
     const headers = {
       "set-cookie": notice === undefined ? visited : notices.cleared,
       ...(rendered.outcome === "not_ready" ? SOON : {}),
     };
     const answer = html(STATUS[rendered.outcome], rendered.text, headers);
-    // A page with recipients and the reader's own text is not compressed: its length would tell how much the two have
-    // in common (BREACH).
+    // A page with recipients and the reader's own text is not compressed, because its length would tell how much the
+    // two have in common (BREACH).
     const isChosen = query.size > 0 || Object.keys(params).length > 0;
     return whole(isChosen ? answer : await compressed(answer, request));
   };

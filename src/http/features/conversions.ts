@@ -27,7 +27,7 @@ import { reply, route, type RequestContext } from "../server/endpoint.ts";
 import { readAppendKey } from "../server/idempotency.ts";
 import { problems, repeatable } from "../server/problem.ts";
 
-/** Maximum age of a conversion, in days: networks accept none that are older. */
+/** Maximum age of a conversion, in days, because networks accept no older ones. */
 const AGE_DAYS_MAX = 7;
 
 const TIME = String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$`;
@@ -107,8 +107,8 @@ export function conversionEndpoints(context: HttpContext) {
       const { first, ids } = await appending.catch((fault: unknown) => {
         throw external_id !== undefined && isStoreError(fault, "key_reused") ? problems.externalIdReused() : fault;
       });
-      // For a repeated request, the answer tells from the first request's event if a click was found. A click that was
-      // recorded since must not change the answer.
+      // If the request is a repeat, `attributed` comes from the event of the first request. A click that was recorded
+      // since must not change the answer.
       const { data } = key === undefined ? newEvents[0]! : await eventAt(context.eventLog.store, first);
       return status(202, { id: ids[0]!, event_id: external_id ?? ids[0]!, attributed: "click" in data });
     },
@@ -165,7 +165,8 @@ async function toConversion(
   const isUnknown = recipient !== undefined && click === undefined;
   const isAnonymous =
     body.anonymous === true || refusesTracking(request.headers) || named?.isAnonymous === true || isUnknown;
-  // The link's last click may be another visitor's, so no network is told of that visitor.
+  // If the conversion names only its link, the last click may be another visitor's, so no network is told of that
+  // visitor.
   const isVisitorKnown = link === undefined && click !== undefined && !isAnonymous;
   return {
     name,

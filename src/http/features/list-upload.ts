@@ -18,8 +18,8 @@ import { choiceIn } from "../server/query.ts";
 import { closedObject, count, named, text } from "../../platform/common-schemas.ts";
 
 /**
- * Number of rows of an uploaded list that one append writes. It delays other requests for a few milliseconds, including
- * the time for keys and folding.
+ * Number of rows of an uploaded list that one append writes. Such an append delays other requests for a few
+ * milliseconds, including the time for keys and folding.
  */
 const SENT_CHUNK_ROWS = 64;
 
@@ -55,7 +55,9 @@ export const refusedMembers = {
   }),
 };
 
-/** Schema of an import report's members about cells whose value was changed when they were read. */
+/**
+ * Schema of an import report's members about notes: cells that were changed when they were read, or that look wrong.
+ */
 export const notedMembers = {
   noted_cells: count,
   notes: Type.Array(cellNote, {
@@ -67,7 +69,7 @@ export const notedMembers = {
 /** Converts the notes of an import to {@link notedMembers}. */
 export const toNoted = ({ count: noted_cells, first }: Remarks["notes"]) => ({ noted_cells, notes: [...first] });
 
-/** Converts the notes of an import report to sentences, for a page. */
+/** Replaces the notes of an import report by sentences, for a page. */
 export function describeNotes<Report>({ notes, ...report }: Report & { readonly notes: readonly CellNote[] }) {
   return { ...report, notes: notes.map(describeCellNote) };
 }
@@ -86,7 +88,7 @@ export const mappedQuery = {
   consent_source: "The source of consent for all rows with a basis that give none, such as `Newsletter form`.",
 };
 
-/** Converts the refused rows of an import to {@link refusedMembers}. */
+/** Converts the refused rows of an import to the members {@link refusedMembers} of its report. */
 export const toRefused = ({ count: refused, first }: Remarks["refused"]) => ({ refused, refused_rows: [...first] });
 
 export const cell = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -191,8 +193,8 @@ export interface ListRequest {
 }
 
 /**
- * Imports the list in a request's body; one list at a time, for which a preview and a form wait. If the client
- * disconnects, the import stops and the rows imported so far stay. Throws the problems 422 and 503.
+ * Imports the list in a request's body, one list at a time; previews and forms wait for their turn. If the client
+ * disconnects before the list is read, nothing is imported. Throws the problems 422 and 503.
  */
 export function takeList<More extends Partial<ReadTask>, Imported extends { readonly taken: number }>(
   { load, clock, stopping }: HttpContext,
@@ -210,7 +212,8 @@ export function takeList<More extends Partial<ReadTask>, Imported extends { read
     if (imported.taken < rows.length) throw problems.logUnavailable(imported.taken === 0);
     return { ...imported, ...remarks };
   };
-  // The console sends a preview at each change, so a form often comes while the browser's last preview is still read.
+  // The browser sends a new preview at each change in the form, often while the service still reads the list for the
+  // previous one. So previews and forms may wait.
   const canWait = body.map !== undefined || more.preview !== undefined;
   return repeatable(load.whileTaking(take, canWait ? { ms: SLOT_WAIT_MS, signal } : undefined));
 }

@@ -1,6 +1,6 @@
 /**
- * Texts of the page to opt out in one language. To add a language, add an entry to {@link OPT_OUT_WORDS}: the key is
- * its tag as browsers send it. `{account}` and `{word}` are filled in.
+ * Texts of the page to opt out in one language. To add a language, add an entry to {@link OPT_OUT_WORDS}, under its tag
+ * as browsers send it. `{account}` and `{word}` are filled in.
  */
 export interface OptOutWords {
   readonly question: string;
@@ -12,7 +12,7 @@ export interface OptOutWords {
   /** Text above the button `untrack`, which says that clicks are recorded. */
   readonly tracked: string;
   readonly untrack: string;
-  /** Text below the buttons, for readers to which the recipient forwarded the page. */
+  /** Text below the buttons, for readers who got the page forwarded by the recipient. */
   readonly forwarded: string;
   /** Heading and text after the button `stop` was pressed. */
   readonly stopped: string;

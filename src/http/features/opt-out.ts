@@ -9,7 +9,9 @@ import { route, textReply } from "../server/endpoint.ts";
 import { repeatable } from "../server/problem.ts";
 import { optOutAnswer } from "./opt-out-answer.tsx";
 
-/** Without the field `do` the form asks for no more messages, as does a program's request without a body. */
+/**
+ * Body that the page's form posts. Without the field `do`, or without any body, the recipient wants no more messages.
+ */
 const body = formBody(
   Type.Object({
     do: Type.Optional(

@@ -27,7 +27,7 @@ import {
 import { PREVIEW_FORM, previewList, previewReport } from "./import-preview.ts";
 import { consentMembers } from "../../recipients/parse-consent.ts";
 
-/** Maximum number of column names in an import report: in a JSON file, each object may have other ones. */
+/** Maximum number of column names in an import report, because in a JSON file each object may have other ones. */
 const FIELDS_SHOWN_MAX = 50;
 
 const importReport = Type.Object({
@@ -104,7 +104,10 @@ const IMPORT_FORM: Form = {
   page: (report: Static<typeof importReport>) => importReportPage(describeNotes(report)),
 };
 
-/** Maximum number of held recipients in one answer: more than an operator decides on in a day. */
+/**
+ * Maximum number of held recipients (those whose reply waits for a decision) in one answer. It is more than an operator
+ * decides on in a day.
+ */
 const HELD_SHOWN_MAX = 1_000;
 
 const heldRecipients = Type.Object({

@@ -3,6 +3,7 @@ import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { basis, notReachedReason, recipientSource, runEnd, skipReason, usage } from "../../../events/outreach.ts";
 import { DAILY_LIMIT_MAX } from "../../config/schema.ts";
 import type { RunReport } from "../../outreach/execute-run.ts";
+import { warnOfMissingFields } from "../../outreach/campaigns/change-campaign.ts";
 import { RECIPIENTS_MAX } from "../../outreach/requested/requests.ts";
 import { findTransientEnd } from "../../outreach/run-end.ts";
 import { rulesForCampaign, toOutreachRules } from "../../outreach/run-rules.ts";
@@ -62,7 +63,7 @@ const runBody = objectBody({
   ),
 });
 
-/** Reasons of recipients who are not reached, without those that are reasons of skips too. */
+/** Reasons why a recipient gets no message, except `not_in_audience`, which is a reason of skips too. */
 const OTHER_REASONS = notReachedReason.anyOf.filter(({ const: reason }) => reason !== "not_in_audience");
 
 const expectedRecipient = named(
@@ -195,8 +196,8 @@ export function runEndpoints(context: HttpContext) {
     .post(
       "/run",
       ({ body, call, status }) => {
-        // The recipients that the request names are disclosed by every answer, also by a repeated one. Other answers
-        // name none, except those of dry runs.
+        // If the request names recipients, every answer discloses them, also the answer to a repeat. Otherwise only the
+        // answer to a dry run names recipients.
         if (body.recipients !== undefined) call.disclosed = { records: body.recipients.length };
         else if (body.dry_run !== true) call.disclosed = "nothing";
         return idempotency.once(
@@ -217,7 +218,8 @@ export function runEndpoints(context: HttpContext) {
             const { run_id, done, expected } = startedOrThrow(await startedOrNothing(triggering), context);
             const joined = done === undefined;
             const more = expected === undefined ? {} : { joined, recipients: expected };
-            // The answer does not wait for a run that recipients joined, because that run may be on another instance.
+            // If the recipients were added to a run in progress, the answer does not wait for that run, which may be on
+            // another instance.
             const waitS = dryRun || joined ? undefined : parseWait(call.request.headers.get("prefer"));
             const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
             const report = dryRun ? await done : waitS ? await within(waitS * 1000, done!) : undefined;
@@ -273,7 +275,7 @@ function rejectUnknown({ campaign, variant, source }: RunSelection, context: Htt
   const { config, projector } = context;
   const { sources, template: own } = config.outreach;
   const campaigns = projector.state("campaigns");
-  // The run is refused for its campaign.
+  // An unknown campaign has no template to check. The start of the run refuses it.
   if (campaign !== undefined && !campaigns.named.has(campaign)) return;
   if (campaign === undefined && own === undefined) throw problems.noTemplate();
   const { template } = rulesForCampaign(toOutreachRules(context), campaigns, campaign);
@@ -290,8 +292,8 @@ function rejectUnknown({ campaign, variant, source }: RunSelection, context: Htt
 }
 
 /**
- * Returns the run that was started, or the run that the recipients joined (`done` is undefined). Throws the problem if
- * there is neither.
+ * Returns the run that was started or, with `done` undefined, the run in progress that the recipients were added to.
+ * Throws the problem that says why there is no run.
  */
 function startedOrThrow(triggered: Triggered, { quota, clock }: HttpContext) {
   switch (triggered.kind) {
@@ -304,7 +306,7 @@ function startedOrThrow(triggered: Triggered, { quota, clock }: HttpContext) {
     case "not_authorized":
       throw problems.notAuthorized();
     case "unknown_campaign":
-      throw problems.unusableSelection("/campaign", `No campaign is called ${triggered.campaign}.`);
+      throw problems.unusableSelection("/campaign", `No campaign is called ${JSON.stringify(triggered.campaign)}.`);
     case "campaign_ended":
       throw problems.unusableSelection("/campaign", `The campaign ${triggered.campaign} has ended.`);
     case "unusable_text":
@@ -342,6 +344,7 @@ function shown(
   const campaigns = context.projector.state("campaigns");
   const { template } = rulesForCampaign(toOutreachRules(context), campaigns, selection.campaign);
   const warning = warnOfNoOptOut({ template, stopWords: context.config.outreach.stopWords });
-  const notes = warning === undefined ? {} : { notes: [warning] };
-  return { ...ended, estimate, variants, would_send, would_skip, ...notes };
+  const missing = warnOfMissingFields(template, context.projector.state("contacts"));
+  const notes = [...missing, ...(warning === undefined ? [] : [warning])];
+  return { ...ended, estimate, variants, would_send, would_skip, ...(notes.length === 0 ? {} : { notes }) };
 }

@@ -112,8 +112,7 @@ export function suppressionEndpoints(context: HttpContext) {
       ({ request, call }) => {
         const { searchParams } = new URL(request.url);
         const format = choiceIn(searchParams, "format", SUPPRESSIONS_FORMATS, "csv");
-        // Another value than `true` or `false` is refused: if it counted as `false`, a typing error would disclose
-        // names.
+        // A value other than `true` or `false` is refused, because a typo that counted as `false` would disclose names.
         const isHashed = choiceIn(searchParams, "hashed", ["true", "false"], "false") === "true";
         const { encryptedLog, projector, hashesOf } = context;
         const open = () => {

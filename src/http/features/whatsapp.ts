@@ -93,8 +93,8 @@ export function whatsappEndpoints(context: HttpContext) {
 type Lost = NonNullable<ReturnType<typeof readStatuses>>["lost"][number];
 
 /**
- * Records that WhatsApp lost a message, only once if Meta reports it repeatedly. Unknown if this log did not send the
- * message; early if it may have sent it, and will record that soon.
+ * Records that WhatsApp lost a message, once even if Meta reports it repeatedly. Returns `unknown` if this log did not
+ * send the message, and `early` if it may have sent it but has not recorded that yet.
  */
 async function recordLoss(context: HttpContext, { messageId, dispatchId, detail }: Lost, call: RequestContext) {
   const carried = dispatchId !== undefined && EVENT_ID.test(dispatchId) ? await findCarried(context, dispatchId) : [];
@@ -113,7 +113,7 @@ async function recordLoss(context: HttpContext, { messageId, dispatchId, detail 
   return "recorded";
 }
 
-/** Time within which the outcome of a digest is recorded after its id was made, in ms. */
+/** Maximum time in ms between the making of a digest's id and the record of its outcome. */
 const OUTCOME_RECORDED_MS = 10 * 60_000;
 
 /** Index of the version's digit in a UUID. */

@@ -21,7 +21,7 @@ export function readLanguage({ headers }: Request): string {
       const [known] = Intl.DateTimeFormat.supportedLocalesOf(plain);
       if (known !== undefined) return known;
     } catch {
-      // The text is no language tag, such as `*`.
+      // A text such as `*` is no language tag, so the loop tries the next one.
     }
   }
   return DEFAULT;

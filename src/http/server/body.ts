@@ -46,8 +46,8 @@ export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<St
 }
 
 /**
- * Describes a JSON body that is an object with these members and no others: with a mistyped `dry_run`, a run would send
- * messages.
+ * Describes a JSON body that is an object with these members and no others. If others were ignored, a mistyped
+ * `dry_run` would send messages.
  */
 export function objectBody<Members extends TProperties>(members: Members) {
   return jsonBody(closedObject(members));
@@ -98,14 +98,14 @@ export function readBytes<T>(
 ): Promise<T> {
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > bytesMax) return Promise.reject(problems.tooLarge(bytesMax));
-  // If the request declares a length, the whole body is known to fit. Otherwise its bytes are counted as they arrive,
-  // which needs a stream.
+  // A declared length was compared with the limit above, so the whole body fits. Without one, the bytes are counted as
+  // they arrive, which needs a stream.
   return (length === null ? readCounted(request.body, bytesMax) : request.bytes()).then(use, refuseUnread);
 }
 
 /**
- * Converts the fault of an incomplete body to the problem 400: the caller disconnected, which is no fault of the
- * service.
+ * Converts the fault of an incomplete body to the problem 400, because the caller disconnected, which is no fault of
+ * the service.
  */
 function refuseUnread(fault: unknown): never {
   throw fault instanceof Problem ? fault : problems.malformed("The body is incomplete.");
@@ -197,7 +197,7 @@ function hasLevels(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((inner) => hasLevels(inner, levels - 1));
 }
 
-/** Counts the members that valid JSON text declares: each has one colon outside of strings. */
+/** Counts the members that valid JSON text declares. Each has one colon outside of strings. */
 function membersWritten(text: string): number {
   let members = 0;
   for (let at = 0; at < text.length; at++) {

@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import type { HttpResponse, WithHeaders } from "./http-response.ts";
 
-/** Minimum size of a response that is compressed, in bytes: below it, compression saves less than its headers take. */
+/** Minimum size of a response that is compressed, in bytes. Below it, compression saves less than its headers take. */
 const COMPRESSED_BYTES_MIN = 1_024;
 
 /** Compression levels for texts that are compressed once, which takes 100 ms for a file. */
@@ -34,7 +34,7 @@ async function pack(text: string, encoding: Encoding, quality: typeof BEST | typ
 
 /**
  * Compresses a response with an encoding that the caller accepts. The response must not contain both a secret and text
- * that a caller chose: its length would tell how much the two have in common (BREACH).
+ * that a caller chose, because its length would tell how much the two have in common (BREACH).
  */
 export function compressed<Status extends number>(
   answer: HttpResponse<Status>,

@@ -13,8 +13,9 @@ import type { HttpResponse } from "./http-response.ts";
 import type { Problem, ProblemName } from "./problem.ts";
 
 /**
- * The callers that an endpoint admits. `open`: all; `strict`: all, but with AUTH_POLICY strict only those with a token;
- * `token`: those with a token; `session`: those and signed-in browsers; `form`: signed-in browsers only.
+ * The callers that an endpoint admits. `open`: all; `strict`: all or, with AUTH_POLICY strict, only callers with a
+ * token; `token`: callers with a token; `session`: callers with a token, and signed-in browsers; `form`: only signed-in
+ * browsers.
  */
 export type Protection = "open" | "strict" | "token" | "session" | "form";
 
@@ -66,8 +67,8 @@ export interface Declaration extends PathAndQuery {
   /** True if the endpoint may take longer to answer than a connection may be idle. */
   readonly isSlow?: true;
   /**
-   * A rate limit whose state is in the headers of the endpoint's responses: in a refusal as it was before the request,
-   * otherwise as it is after it.
+   * A rate limit whose state is in the headers of the endpoint's responses. A refusal shows the state before the
+   * request, any other answer the state after it.
    */
   readonly limit?: { readonly name: string; readonly allowance: () => Allowance };
   /** True if the endpoint answers under any load, because a supervisor restarts a service that does not. */
@@ -78,7 +79,8 @@ export interface Declaration extends PathAndQuery {
    */
   readonly anyHost?: true;
   /**
-   * True if pages of other sites may post to the endpoint: its address alone gives the right to act, and not a session.
+   * True if pages of other sites may post to the endpoint, because its address alone gives the right to act, and not a
+   * session.
    */
   readonly anyOrigin?: true;
   /** Makes the page that a browser gets for a problem. Default: a page of the console. */
@@ -163,7 +165,7 @@ export interface Success {
 
 /**
  * A route's `response`: the type of its answer for handlers and clients, and its description for the API document.
- * Elysia does not check answers: the compiler ensures that handlers keep the type.
+ * Elysia does not check answers, because the compiler ensures that handlers keep the type.
  */
 export interface Reply<Body> extends Success, Typed<Body> {}
 

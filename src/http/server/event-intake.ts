@@ -18,8 +18,8 @@ export interface Recorded {
 }
 
 /**
- * Data for a test if the disk has room again; it leaves no event. It is as large as the largest body, because smaller
- * writes may still fit into a gap.
+ * Snapshot that is written to test if the disk has room again; it adds no event to the log. It is as large as the
+ * largest body, because smaller writes may still fit into a gap.
  */
 const PROBE = {
   name: "health-probe",
@@ -45,7 +45,9 @@ export function createEventIntake(
    */
   const refusedTypes = new Set<string>();
   let isSaid = false;
-  /** True if the last append found the disk full. Small appends may be accepted while large ones are refused. */
+  /**
+   * True from when an append found the disk full until a large write succeeds. Small appends may be accepted meanwhile.
+   */
   let isFull = false;
   let isProbing = false;
 
@@ -56,7 +58,7 @@ export function createEventIntake(
     isFull = false;
   };
   /**
-   * Tests if the log accepts a write as large as any request; if so, requests are accepted again. Throws any fault
+   * Tests if the log accepts a write as large as any request. If so, the log counts as writable again. Throws any fault
    * other than a full disk.
    */
   const probe = async (): Promise<void> => {
@@ -75,7 +77,7 @@ export function createEventIntake(
   const noteSuccess = (type: string): void => {
     if (!isFull && refusedTypes.has(type)) return recover();
     refusedTypes.delete(type);
-    // The probe runs in the background, and its faults were logged with the refused request.
+    // The probe runs in the background. Its fault is dropped here, because the refused request was logged already.
     if (isFull && refusedTypes.size === 0) void probe().catch(() => undefined);
   };
   const refuse = (fault: unknown, type: string, key: IdempotencyKey | undefined): never => {
@@ -87,8 +89,7 @@ export function createEventIntake(
         isSaid = true;
       }
     }
-    // Under an idempotency key, an earlier request may have been recorded, so the problem must not say that nothing
-    // was.
+    // With an idempotency key, an earlier request may have been recorded, so the problem must not say that nothing was.
     throw key === undefined ? appendFault(fault) : keyedAppendFault(fault);
   };
 

@@ -74,7 +74,7 @@ type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
  * API path took forms too, a form sent there without a session would get 401 instead of 415.
  */
 export function addForms(app: AnyElysia, context: FormContext): void {
-  // Routes are added to this list during the loop. They are forms, and declare none themselves.
+  // The loop itself adds routes to this list. They are forms, and declare no forms themselves, so the loop ends.
   for (const route of app.routes) {
     const { form = [] } = route.hooks.detail as Declaration;
     for (const one of [form].flat()) addForm(app, context, one, route);
@@ -118,13 +118,14 @@ function addForm(
         return goBack(typeof said === "string" ? { text: said, isFault: false } : said);
       }
       if ("location" in form) return redirect(303, form.location(value));
-      // This response shows the result, because it is stored nowhere for a later request.
+      // This response shows the result, because the result is stored nowhere for a later request.
       return html(200, await render(await form.page(value, fields, file), call));
     } catch (fault) {
       const notice = faultNotice(fault);
       if (!("page" in form) || form.refused === undefined) return goBack(notice);
       const { status: refusal = 422, headers } = toProblem(fault) ?? {};
-      // If the log is unreachable, the page cannot be rendered.
+      // If the log is unreachable, the page cannot be rendered. The browser then returns to the former page with a
+      // notice.
       const shown = await render(form.refused(notice, fields), call).catch(() => undefined);
       return shown === undefined ? goBack(notice) : html(refusal, shown, { ...headers });
     }
@@ -191,7 +192,9 @@ export function readCampaignFields(fields: Fields): object {
   const given = Object.entries(leaveOutEmpty(fields)).map(([name, value]) => {
     return [name, Object.hasOwn(read, name) ? read[name as keyof typeof read](value) : value];
   });
-  return { ...Object.fromEntries(given), ...removed };
+  // A list of blank lines is no condition.
+  const kept = given.filter(([, value]) => !Array.isArray(value) || value.length > 0);
+  return { ...Object.fromEntries(kept), ...removed };
 }
 
 function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Declaration) {
@@ -201,7 +204,8 @@ function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }:
     description:
       form.description ?? "Does the same as the API's operation, and redirects back to the page with a notice.",
     problems: ["unauthorized", "foreignSite"],
-    // A notice contains no personal data that the form did not contain already.
+    // Only a form that answers with a page shows personal data. A form that answers with a notice shows none that the
+    // form did not contain already.
     ...omitUndefined({ isSlow, personalRead: "page" in form ? personalRead : undefined }),
   });
 }

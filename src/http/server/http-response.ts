@@ -6,7 +6,7 @@ export interface WithHeaders {
 }
 
 /**
- * A response before it becomes a `Response`. Hooks add headers to this object, because to take a `Response` apart costs
+ * A response before it becomes a `Response`. Hooks add headers to this object, because taking a `Response` apart costs
  * as much as all other work for a request.
  */
 export interface HttpResponse<Status extends number = number> {
@@ -55,7 +55,7 @@ export function html<Status extends number>(
       "cache-control": "no-store",
       "content-security-policy":
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-      // Without any referrer, browsers would not send the origin with the form to sign in, even to us.
+      // Without any referrer, browsers would not send the origin with the form to sign in, even to this service.
       "referrer-policy": "same-origin",
       ...headers,
     },

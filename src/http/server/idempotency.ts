@@ -17,8 +17,8 @@ const KEY = new RegExp(
 );
 
 /**
- * Problems that are stored as the response to an idempotency key, because the network was asked. After any other
- * problem, a repeat is executed again.
+ * Problems that are stored as the answer to an idempotency key, because the network was asked, and a repeat must not
+ * ask it again. After any other problem, a repeat is executed again.
  */
 const FINAL_PROBLEMS: ReadonlySet<string> = new Set(["delivery-refused", "delivery-in-doubt"]);
 
@@ -34,7 +34,7 @@ interface OnceOptions {
 
 /**
  * Returns the key under which a request's only event is appended; undefined without an `Idempotency-Key`. No answer is
- * stored: a repeat finds the first request's event by this key.
+ * stored, because a repeat finds the first request's event by this key.
  */
 export function readAppendKey(call: RequestContext, body: unknown): IdempotencyKey | undefined {
   const header = call.request.headers.get("idempotency-key");
@@ -67,8 +67,9 @@ export function createIdempotency(context: LogContext, stopping: AbortSignal) {
 
   return {
     /**
-     * Runs `perform` for the first request with its idempotency key, and returns its response to all repeats; the first
-     * stored one counts. `perform` appends under the key, so that a request which crashed has no effect twice.
+     * Runs `perform` for the first request with its idempotency key, and returns the response to all repeats. If
+     * several were stored, the first one counts. `perform` appends under the key, so that a repeat after a crash has no
+     * second effect.
      */
     async once<Returned>(
       call: RequestContext,
@@ -208,8 +209,8 @@ function toScoped({ endpoint, metadata }: RequestContext, header: string, body: 
   const match = KEY.exec(header.trim());
   const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
   if (key === undefined) throw problems.malformed(`The Idempotency-Key ${describeFault(header)}`);
-  // The hash includes the idempotency key, which the log does not hold, so that the body cannot be found by hashing
-  // guesses.
+  // The hash covers the idempotency key too. The log does not hold the key, so its readers cannot find the body by
+  // hashing guesses.
   const digest = hash("sha256", JSON.stringify([key, body ?? null]));
   return { scope: hash("sha256", JSON.stringify([endpoint.path, metadata.caller, key])), digest, metadata };
 }

@@ -7,8 +7,8 @@ import type { App } from "../app.ts";
 import type { LoadShedding } from "../access/load-shedding.ts";
 
 /**
- * Maximum body size of the server itself, in bytes, which is never reached: the routes have lower limits and answer
- * with a problem, while the server's own refusal has no content.
+ * Maximum body size that the server itself allows, in bytes. No body reaches it, because the routes have lower limits
+ * and answer with a problem, while the server's own refusal would have no content.
  */
 const SERVER_BODY_BYTES_MAX = 2 ** 30;
 

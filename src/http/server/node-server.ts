@@ -13,8 +13,8 @@ const HEADERS_MS_MAX = 10_000;
 const REQUEST_MS_MAX = 30_000;
 
 /**
- * Maximum time in ms to read the rest of a body after the response was sent: a caller that is cut off at once may not
- * get the response.
+ * Maximum time in ms to read the rest of a body after the response was sent. If the caller were cut off at once, it
+ * might not get the response.
  */
 const REST_MS_MAX = 10_000;
 
@@ -96,7 +96,7 @@ function toRequest(incoming: IncomingMessage): Request | number {
   if (coding.toLowerCase() !== "chunked" || !url.startsWith("/")) return 400;
   const headers = new Headers();
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
-  // Reads the body as it arrives. If the reader stops early, the connection stays open.
+  // Reads the body as it arrives. If the reader stops early, the connection stays open for the response.
   const read = () => ReadableStream.from(incoming.iterator({ destroyOnReturn: false })) as never;
   const body = hasBody(method, headers) ? read() : null;
   // `Request` does not allow the method TRACE. No endpoint has TRACE or OPTIONS, so both get the same response.

@@ -51,8 +51,8 @@ const OF_FORMAT: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a value that fits a schema: its example, or the only value that it allows. Undefined if there is neither, as
- * for a text without an example.
+ * Returns a value that fits a schema: its example or, without one, a value made by its type. Undefined if none can be
+ * made, as for a text without an example.
  */
 export function createExample(schema: Schema): unknown {
   const given = schema.examples?.[0] ?? schema.const ?? schema.enum?.[0];
@@ -83,7 +83,7 @@ export function createExample(schema: Schema): unknown {
 }
 
 /**
- * Replaces each schema with a type name, given by {@link named}, by a reference to a component, which is added to
+ * Replaces each schema that has a type name (see {@link named}) by a reference to a component, which is added to
  * `schemas` once. Removes other titles, which are words for the command line. Throws if a name has two schemas.
  */
 export function referToNamed(part: unknown, schemas: Record<string, unknown>): unknown {
@@ -107,7 +107,7 @@ export function createComponents(kind: "parameters" | "responses") {
   const components: Record<string, Json> = {};
   const byContent = new Map<string, string>();
   return {
-    /** Components by name, with a number if an earlier one has the same name. */
+    /** Components by name. If parts with the same name differ, each one after the first gets a number. */
     components: components as Readonly<Record<string, Json>>,
     /** Adds a part unless an equal one was added before. Returns a reference to its component. */
     refer(name: string, part: Json): Json {

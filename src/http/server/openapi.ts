@@ -81,8 +81,8 @@ export function forPrograms(endpoints: readonly Endpoint[]): readonly Endpoint[]
 }
 
 /**
- * Describes the endpoints in OpenAPI 3.1. `guards`: true for an endpoint that requires a token in this deployment.
- * `cookie`: name of the session cookie.
+ * Describes the endpoints in OpenAPI 3.1. `guards` says which endpoints require a token in this deployment. `cookie`:
+ * name of the session cookie.
  */
 export function createDocument(
   endpoints: readonly Endpoint[],
@@ -255,7 +255,7 @@ const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
 
 /**
  * Returns the headers that all or some responses with these problems have. `limitsAddress`: callers without a token are
- * admitted, and limited unless on this machine. `limitsDay`: the headers state the day's quota.
+ * admitted, with a limit by address, except on this machine. `limitsDay`: the headers state the day's quota.
  */
 function toProblemHeaders(listed: readonly Listed[], limitsAddress: boolean, limitsDay: boolean): Json {
   const isIn = (names: ReadonlySet<ProblemName>, { name }: Listed): boolean => name !== undefined && names.has(name);

@@ -70,6 +70,12 @@ const misfit = (path: string, message: string): Extra => ({ more: { errors: [{ p
 /** Headers of a 401 that says that a bearer token is wrong, malformed or expired (RFC 6750, section 3). */
 export const INVALID_TOKEN = { "www-authenticate": 'Bearer realm="reachlog", error="invalid_token"' };
 
+/** Says for people which field of the request is wrong. */
+function inWords([first]: readonly { path: string; message: string }[] = []): string {
+  const name = first?.path.replace(/^[?/]/, "").split("/")[0]?.replaceAll("_", " ") ?? "";
+  return name === "" ? "The request does not match its schema." : `The field ${name}: ${first!.message}.`;
+}
+
 export const problems = {
   malformed: (detail: string) => new Problem(400, "malformed-request", detail),
   unauthorized: () =>
@@ -138,7 +144,10 @@ export const problems = {
     new Problem(415, "unsupported-media-type", `Send ${wanted} in UTF-8, uncompressed.`),
   misdirected: () => new Problem(421, "misdirected-request", "This host is not served here."),
   invalid: (errors: readonly { path: string; message: string }[]) =>
-    new Problem(422, "invalid-request", "The request does not match its schema.", { more: { errors } }),
+    new Problem(422, "invalid-request", "The request does not match its schema.", {
+      words: inWords(errors),
+      more: { errors },
+    }),
   keyReused: () => new Problem(422, "idempotency-key-reused", "Use a new key: this one had another body."),
   externalIdReused: () =>
     new Problem(409, "external-id-reused", "This external_id had another body before; nothing was recorded now."),
@@ -262,8 +271,8 @@ const refaulted =
 export const appendedOrNothing = refaulted(appendFault);
 
 /**
- * Waits for work that first records what it will do. If the log is closed, that does not prove that nothing was done:
- * it may have closed later.
+ * Waits for work that first records what it will do. If the log refuses that record, the problem says that nothing was
+ * done. A closed log does not prove that: it may have closed after the record.
  */
 export const startedOrNothing = refaulted((fault) => nothingDoneIf(REFUSED_APPEND, fault));
 

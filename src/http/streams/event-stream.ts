@@ -51,7 +51,7 @@ export function openEventStream(
   options: EventStreamOptions = {},
 ): EventStream {
   const { pace } = options;
-  // The log is read at the reader's pace: a slow reader delays no other and takes no memory, because it catches up from
+  // The log is read at the reader's pace. A slow reader delays no other and takes no memory, because it catches up from
   // the log.
   return createStream(signal, options, async function* (ended) {
     const batches = store.subscribeBatches({ ...query, signal: ended });
@@ -160,8 +160,8 @@ function formatMessage(event: Recorded): string {
 const EVENTS_PER_SECOND = 2_000;
 
 /**
- * Assumed number of events in a turn of a stream until the stream reports the real number: about what one read of the
- * log returns.
+ * Number of events that a stream is assumed to send in a turn, until it reports the real number. One read of the log
+ * returns about that many.
  */
 const EXPECTED_EVENTS = 128;
 
@@ -188,8 +188,8 @@ export function createStreamPace(
 
   return {
     /**
-     * Resolves when it is the stream's turn to send events, in the order of the calls, or when `signal` aborts. The
-     * stream then calls the returned function with the number of events that it sent.
+     * Resolves when it is the stream's turn to send events, in the order of the calls, or when `signal` aborts. After
+     * sending, the stream passes the number of events to the returned function.
      */
     async turn(signal: AbortSignal): Promise<(events: number) => void> {
       let now = clock();
@@ -198,7 +198,7 @@ export function createStreamPace(
         freeAt = 0;
         return () => {};
       }
-      // Each turn has a different start. If all streams waited for the same time, they would all send at once.
+      // Each turn starts at a different time. If all streams waited equally long, they would all send at once.
       const at = Math.max(freeAt, now);
       freeAt = at + toMs(EXPECTED_EVENTS);
       for (; now < at && intake.isBusy(now) && !signal.aborted; now = clock()) {
@@ -216,8 +216,9 @@ function toMs(events: number): number {
 }
 
 /**
- * Identifies the reader of an event stream. `name`: the same for a token and all sessions opened with it, because their
- * streams count together. `isKnown`: false once token or session has ended, which the stream may outlast.
+ * Identifies the reader of an event stream. `name`: the same for a token and all sessions opened with it, so that their
+ * streams count together. `isKnown`: returns false once the token or session has ended, even if the stream is still
+ * open.
  */
 export function identifyReader(
   { authentication, sessions }: { readonly authentication: Authentication; readonly sessions: Sessions },
@@ -230,8 +231,8 @@ export function identifyReader(
     const signedIn = sessions.tokenOf(kept);
     const name = signedIn === undefined ? `address ${toNetwork(readAddress())}` : `caller ${signedIn.name}`;
     const isKnown = (): boolean => {
-      // Starts to read from the vault if the session was ended at another instance. The stream learns the result before
-      // its next message.
+      // Starts to ask the vault if the session was ended at another instance. The stream uses the result before its
+      // next message.
       void sessions.look(kept);
       return sessions.admits(kept);
     };

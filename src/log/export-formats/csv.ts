@@ -44,7 +44,7 @@ function formatJson(value: unknown): string {
   return escapeNextSigns(JSON.stringify(value));
 }
 
-/** Escapes, as in JSON, the parts of a name that would steer a terminal or begin a formula. */
+/** Escapes, as in JSON, the parts of a name that would control a terminal or begin a formula. */
 function escaped(name: string): string {
   return escapeNextSigns(escapeControls(name.replaceAll("\\u", "\\u005cu")));
 }

@@ -15,7 +15,7 @@ export interface AdsAccess {
   readonly clock: Clock;
 }
 
-/** A visit, or the conversion of its visitor, as an ads network is told of it. */
+/** Data that an ads network gets about a visit, or about a conversion of the visit's visitor. */
 export interface AdVisit {
   readonly id: string;
   /** Time of the visit or conversion in ms since the epoch, never in the future. */
@@ -101,8 +101,8 @@ export function createAdsChannel({ pixelId, accessToken, clock }: AdsAccess, ads
 }
 
 /**
- * A visitor with an address and an IP address that are reserved for examples (RFC 2606, RFC 5737), for events that the
- * network does not count.
+ * Visitor of a test event, which the network does not count. Its address and IP address are reserved for examples (RFC
+ * 2606, RFC 5737).
  */
 const TEST_VISIT = { url: "https://example.com/reachlog-test", ip: "192.0.2.1", userAgent: "reachlog", ids: {} };
 

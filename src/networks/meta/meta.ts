@@ -148,8 +148,8 @@ function keepCookie(cookie: string | undefined, clickedAt: number): string | und
  * visitor to a person of another network needs that person's consent.
  */
 export function pageView(click: Click, userAgent: string, now: number): MetaEvent {
-  // Meta attributes by the time of the click, not of the sending. If the clock was set back since, it may lie after
-  // `now`: a future time makes Meta refuse the whole request.
+  // Meta attributes by the time of the click. After the clock was set back, a click may seem later than `now`; Meta
+  // would refuse the whole request for a time in the future.
   const clickedAt = Math.min(now, Date.parse(click.time));
   const { ids = {} } = click;
   const fbclid = ids.fbclid ?? CLICK_ID.exec(click.normalizedUrl)?.[1];

@@ -227,9 +227,8 @@ export function parseRate(headers: Headers, now: number): RateWindow | undefined
 }
 
 /**
- * Returns the time at which a request refused with 429 may be repeated: once the exhausted window and `Retry-After`
- * have passed. If X says that requests are left, `Retry-After` decides, else the reset or the usual window, whichever
- * is sooner.
+ * Returns the time at which a request that X refused with 429 may be repeated. If a window is used up: after its reset
+ * and `Retry-After`. Else: after `Retry-After` or, without it, the window's reset, 15 minutes at most.
  */
 export function calculateRetryAt(headers: Headers, now: number): number {
   const rate = parseRate(headers, now);

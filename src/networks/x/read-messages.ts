@@ -19,7 +19,10 @@ const MESSAGE_BYTES_MAX = 125_000;
  */
 const PAGES_MAX = 3;
 
-/** Fields of a message that both versions of X's specification know. `sender_id` comes with the expansion only. */
+/**
+ * Fields of a message that both versions of X's specification know. X returns `sender_id` only if the request asks for
+ * it as an expansion.
+ */
 const FIELDS = "id,event_type,text,created_at,dm_conversation_id";
 
 const LINK = Type.Object({ url: Type.String({ minLength: 1 }), expanded_url: Type.Optional(Type.String()) });

@@ -25,8 +25,8 @@ const DECISIONS: readonly EventType[] = [
 const SHOWN_MS = 15 * 60_000;
 
 /**
- * Maximum number of newest events read to find decisions. A decision about more dispatches is shown with this number of
- * them.
+ * Maximum number of newest events read to find decisions. If a decision is about more dispatches than that, the list
+ * shows this number instead.
  */
 const EVENTS_READ = 500;
 
@@ -113,8 +113,8 @@ function describeDecision(
 }
 
 /**
- * Counts how the dispatches ended that an operator had repeated in one request, `group`; undefined if the request was
- * no retry. `events`: all recent decisions of operators, who may have given up a retry that failed.
+ * Counts the dispatches that an operator retried in one request, whose events are `group`, by how they ended; undefined
+ * if it was no retry. `events`: recent decisions of operators, some of which may have given up a retry that failed.
  */
 function countRetried({ state }: PageMoment<"deliveries">, group: readonly Recorded[], events: readonly Recorded[]) {
   const retries = group.flatMap(({ type, data }) => (type === "DispatchRetryRequested" ? [data] : []));

@@ -8,7 +8,7 @@ import { DAY_MS, msOf } from "../../../projections/time.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { cleanValue, fieldName } from "../../template/normalize-field.ts";
 
-/** Value of `clicked` for any link of the recipient's own. */
+/** Value of the condition `clicked` that any link of the recipient's own meets. */
 export const ANY_LINK = "any";
 
 const DAYS_MAX = 3_650;
@@ -81,7 +81,10 @@ export const LEFT_OUT_REASONS = [
 ] as const;
 export type LeftOutReason = (typeof LEFT_OUT_REASONS)[number];
 
-/** Result of an audience for a recipient. `from`: time from which they belong to it, ISO 8601, if only days are missing. */
+/**
+ * Result of testing if a recipient belongs to an audience. `from`: time from which they will belong to it, ISO 8601, if
+ * only days are missing.
+ */
 export type AudienceMatch =
   { readonly matches: true } | { readonly matches: false; readonly reason: LeftOutReason; readonly from?: string };
 
@@ -132,7 +135,9 @@ export function parseFieldCondition(condition: string) {
   return { field: fieldName(condition.slice(0, at)), values: values.map((value) => value.trim()) };
 }
 
-/** Conditions of audiences as parsed: a count judges all recipients by the same ones. */
+/**
+ * Cache of the parsed conditions, because an audience is counted by testing each recipient with the same conditions.
+ */
 const parsedConditions = new WeakMap<
   readonly string[],
   readonly { readonly field: string; readonly values: ReadonlySet<string> | undefined }[]
@@ -156,7 +161,19 @@ function hasClicked(clicked: readonly string[], wanted: string, { personal }: Li
   return clicked.some((code) => personal.get(code)?.code === codeIn(wanted));
 }
 
-/** True if the audience makes its campaign a follow-up: a reply to an earlier message ends it for the recipient. */
+/**
+ * True if the audience makes its campaign a follow-up, which recipients no longer get once they have replied to an
+ * earlier message.
+ */
 export function isFollowUp({ messaged, replied }: Audience): boolean {
   return messaged !== undefined && replied !== true;
+}
+
+/** Returns the audience that an input describes; undefined if it has no member of one. */
+export function readAudience(given: Audience): Audience | undefined {
+  const members = Object.keys(audienceInput) as (keyof Audience)[];
+  const found = Object.fromEntries(
+    members.flatMap((member) => (given[member] === undefined ? [] : [[member, given[member]]])),
+  );
+  return Object.keys(found).length === 0 ? undefined : found;
 }

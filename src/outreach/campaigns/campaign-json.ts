@@ -25,7 +25,7 @@ export const campaignJson = named(
 );
 export type CampaignJson = Static<typeof campaignJson>;
 
-/** Returns a campaign as answers show it. `default` is what the settings say. */
+/** Returns a campaign as answers show it. The campaign `default` gets its values from the settings. */
 export function toCampaignJson(
   campaigns: Campaigns,
   config: CampaignConfig,

@@ -3,7 +3,10 @@ import { parseTemplate, type Template } from "../../template/template.ts";
 
 /** A campaign's text, parsed with the settings of now. */
 export interface CampaignText {
-  /** The message. With a fault, it has stand-ins for missing addresses: pages and counts use it, and no run. */
+  /**
+   * The message. If there is a fault, stand-ins replace the missing addresses, so that pages and counts can use the
+   * message; no run sends it.
+   */
   readonly template: Template;
   /** Why no run may send the text, such as an address that the settings lack. Undefined if a run may. */
   readonly textFault: string | undefined;
@@ -23,7 +26,10 @@ interface Definition {
   readonly text: string;
 }
 
-/** Last parsed text of each definition. A what-if decides about 100,000 recipients of one campaign. */
+/**
+ * Cache of each definition's last parsed text, because a what-if decides about 100,000 recipients of one campaign, and
+ * so reads the text as often.
+ */
 const parsed = new WeakMap<Definition, Addresses & { readonly found: CampaignText }>();
 
 /**

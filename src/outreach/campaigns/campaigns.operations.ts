@@ -1,26 +1,27 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { DEFAULT_CAMPAIGN, type Audience } from "../../../events/campaign.ts";
+import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import type { CampaignDefinition } from "../../../events/campaign.ts";
 import { describeAudience } from "../../history/sentences/campaign.ts";
 import { handle, type AppendDecision } from "../../log/decide-and-append.ts";
 import { STREAMS } from "../../log/event-log.ts";
-import { count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
+import { CAMPAIGN_NAME, count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { operation, refusal, refuse, type GivenRefusal, type OperationCaller } from "../../platform/operation.ts";
 import type { Reachlog } from "../../privacy/reachlog.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../../projector/log-reader.ts";
-import { warnOfSlips } from "../../template/check-text.ts";
 import { MESSAGE_CHARS_MAX } from "../../template/template.ts";
 import type { OutreachRules } from "../decide.ts";
 import { rulesForCampaign } from "../run-rules.ts";
 import { campaignJson, toCampaignJson, type CampaignJson } from "./campaign-json.ts";
-import { audienceInput, LEFT_OUT_REASONS } from "./audience.ts";
+import { audienceInput, LEFT_OUT_REASONS, readAudience } from "./audience.ts";
 import {
   CAMPAIGNS_MAX,
   findAudienceFault,
   findCampaignFault,
+  isUnchanged,
+  listTextWarnings,
   NEW_CAMPAIGN,
+  readGapAndTopic,
   type CampaignConfig,
   type CampaignStates,
 } from "./change-campaign.ts";
@@ -30,7 +31,7 @@ import { countAudience, type AudienceCount } from "./count-audience.ts";
 const TEXT_CHARS_MAX = 26 * (MESSAGE_CHARS_MAX + 5);
 
 const campaignName = (description: string) =>
-  Type.String({ title: "name", pattern: "^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$", description, examples: ["spring"] });
+  Type.String({ title: "name", pattern: CAMPAIGN_NAME, description, examples: ["spring"] });
 
 const NAME = campaignName("1 to 40 lower-case letters, digits and hyphens");
 
@@ -67,6 +68,9 @@ interface CampaignReader extends LogReader {
   /** Returns the rules by which a run of `default` would decide. */
   commonRules(): Promise<OutreachRules>;
 }
+
+/** Refusal to change or end `default`. */
+const default_campaign = refusal("conflict", "The settings describe the campaign default. Change MESSAGE_TEMPLATE.");
 
 /** Refusal of a name that no campaign has. */
 export const UNKNOWN_CAMPAIGN = refusal("not_found", "No campaign has this name.");
@@ -207,32 +211,10 @@ function plainWords(reason: string): string {
   return reason.replaceAll("_", " ");
 }
 
-/** Returns the audience that an input describes; undefined if it has no member of one. */
-function readAudience(given: Audience): Audience | undefined {
-  const members = Object.keys(audienceInput) as (keyof Audience)[];
-  const found = Object.fromEntries(
-    members.flatMap((member) => (given[member] === undefined ? [] : [[member, given[member]]])),
-  );
-  return Object.keys(found).length === 0 ? undefined : found;
-}
-
-interface GapAndTopic {
-  readonly gap_days?: number | undefined;
-  readonly topic?: string | undefined;
-}
-
-/** Returns the gap and topic to save: what is not given stays, and a gap of 0 days or an empty topic removes it. */
-function readGapAndTopic({ gap_days, topic }: GapAndTopic, before: GapAndTopic) {
-  return omitUndefined({
-    gap_days: gap_days === 0 ? undefined : (gap_days ?? before.gap_days),
-    topic: topic === "" ? undefined : (topic ?? before.topic),
-  });
-}
-
 const saved = {
   campaign: campaignJson,
   notes: Type.Array(text('line 1: "[name]" is sent as it stands; a placeholder is {{name}}'), {
-    description: "Parts of the text that may be slips.",
+    description: "What may be a slip, and if the text offers no way to opt out.",
   }),
 };
 
@@ -253,12 +235,12 @@ export const createCampaign = operation({
   output: saved,
   refusals: {
     unusable_campaign: unusable,
-    campaign_exists: refusal("conflict", "There is a campaign {name} already."),
+    campaign_exists: refusal("conflict", "The name {name} is taken, also once its campaign has ended. Choose another."),
   },
   run: (context: Reachlog, { name, text: message, gap_days, topic, ...given }, caller) =>
-    save(context, caller, name, ({ campaigns }) => {
+    save(context, caller, { name, topic }, ({ campaigns }) => {
       if (name === DEFAULT_CAMPAIGN || campaigns.named.has(name)) return refuse("campaign_exists", { name });
-      const own = readGapAndTopic({ gap_days, topic }, {});
+      const own = readGapAndTopic(campaigns, { gap_days, topic }, { name });
       const definition = { name, text: message, audience: readAudience(given) ?? {}, ...own };
       return { type: "CampaignCreated", data: definition };
     }),
@@ -276,7 +258,7 @@ export const changeCampaign = operation({
   access: ["token", "admin"],
   summary: "Change a campaign's text, audience, gap or topic.",
   description:
-    "What is not given stays; an empty topic or a gap of 0 removes it. An audience is replaced as a whole by the conditions that are given. Recipients who got the campaign's message get no second one.",
+    "What is not given stays; an empty topic or a gap of 0 removes it. An audience is replaced as a whole by the conditions that are given. Recipients who got the campaign's message get no second one. A run in progress goes by the change too. A repeat changes nothing.",
   personalRead: false,
   input: {
     name: NAME,
@@ -284,18 +266,39 @@ export const changeCampaign = operation({
     all: Type.Optional(Type.Boolean({ description: "Remove all conditions of the audience" })),
     ...audienceInput,
     ...more,
+    changed_at: Type.Optional(
+      Type.String({
+        title: "time",
+        maxLength: 40,
+        description: "The campaign's changed_at as you know it: if it was changed since, nothing is saved",
+        examples: ["2026-11-21T08:00:00.000Z"],
+      }),
+    ),
   },
   positional: ["name"],
   output: saved,
-  refusals: { unknown_campaign: UNKNOWN_CAMPAIGN, campaign_ended: ended, unusable_campaign: unusable },
-  run: (context: Reachlog, { name, text: message, all, gap_days, topic, ...given }, caller) =>
-    save(context, caller, name, ({ campaigns }) => {
+  refusals: {
+    unknown_campaign: UNKNOWN_CAMPAIGN,
+    default_campaign,
+    campaign_ended: ended,
+    campaign_changed: refusal(
+      "conflict",
+      "The campaign {name} was changed meanwhile, so nothing was saved. Read it, then change it again.",
+    ),
+    unusable_campaign: unusable,
+  },
+  run: (context: Reachlog, { name, text: message, all, gap_days, topic, changed_at = "", ...given }, caller) =>
+    save(context, caller, { name, topic }, ({ campaigns }) => {
       const before = campaigns.named.get(name);
+      if (name === DEFAULT_CAMPAIGN) return refuse("default_campaign", {});
       if (before === undefined) return refuse("unknown_campaign", {});
       if (before.ended_at !== null) return refuse("campaign_ended", { name });
       const audience = readAudience(given) ?? (all === true ? {} : before.audience);
-      const own = readGapAndTopic({ gap_days, topic }, before);
-      return { type: "CampaignChanged", data: { name, text: message ?? before.text, audience, ...own } };
+      const own = readGapAndTopic(campaigns, { gap_days, topic }, before);
+      const data = { name, text: message ?? before.text, audience, ...own };
+      // A repeat of a change that was saved finds its own, and is no refusal.
+      const isStale = !["", before.changed_at].includes(changed_at) && !isUnchanged(campaigns, data);
+      return isStale ? refuse("campaign_changed", { name }) : { type: "CampaignChanged", data };
     }),
   text: (answer) => describeSaved("changed", answer),
   examples: ['spring --text "Hi {{name|there}}"', "spring --all"],
@@ -310,7 +313,7 @@ interface Save {
 async function save<Name extends string>(
   context: Reachlog,
   metadata: OperationCaller,
-  name: string,
+  { name, topic }: { readonly name: string; readonly topic: string | undefined },
   decide: (states: CampaignStates) => Save | GivenRefusal<Name>,
 ) {
   const { projector, config } = context;
@@ -327,7 +330,7 @@ async function save<Name extends string>(
     const fault = isFull
       ? { member: "name", why: `the log holds ${CAMPAIGNS_MAX} campaigns, and takes no more` }
       : findCampaignFault(states, config, decided.data);
-    if (fault === undefined) return { events: [decided] };
+    if (fault === undefined) return { events: isUnchanged(states.campaigns, decided.data) ? [] : [decided] };
     const errors = [{ path: `/${fault.member}`, message: fault.why }];
     return { refusal: refuse("unusable_campaign", { why: fault.why }, { errors }) };
   };
@@ -335,7 +338,10 @@ async function save<Name extends string>(
   if ("refusal" in handled) return handled.refusal;
   const { campaigns } = readStates();
   const campaign = campaigns.named.get(name)!;
-  return { campaign: toCampaignJson(campaigns, config, campaign), notes: [...warnOfSlips(campaign.text)] };
+  return {
+    campaign: toCampaignJson(campaigns, config, campaign),
+    notes: listTextWarnings(readStates(), config, campaign, topic),
+  };
 }
 
 function describeSaved(
@@ -357,10 +363,11 @@ export const endCampaign = operation({
   input: { name: NAME },
   positional: ["name"],
   output: { campaign: campaignJson },
-  refusals: { unknown_campaign: UNKNOWN_CAMPAIGN },
+  refusals: { unknown_campaign: UNKNOWN_CAMPAIGN, default_campaign },
   confirm: ({ name }) => `End the campaign ${name} for good?`,
   async run(context: Reachlog, { name }, metadata) {
     const readCampaigns = () => context.projector.state("campaigns");
+    if (name === DEFAULT_CAMPAIGN) return refuse("default_campaign", {});
     const decide = (): AppendDecision<"unknown_campaign"> => {
       const campaign = readCampaigns().named.get(name);
       if (campaign === undefined) return { refusal: "unknown_campaign" };

@@ -20,7 +20,10 @@ const UNUSABLE_TEXT = "unusable_text";
 /** Number of recipients that are judged between two looks at the clock: some hundredths of a millisecond. */
 const CLOCK_EVERY = 32;
 
-/** Counts an audience, in slices of some milliseconds. `rules`: those of a run for it, before the network is asked. */
+/**
+ * Counts an audience, in slices of some milliseconds. `rules`: by these a run for the audience would decide, before it
+ * asks the network.
+ */
 export async function countAudience(
   state: OutreachState,
   audience: Audience,

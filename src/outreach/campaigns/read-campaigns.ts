@@ -14,6 +14,7 @@ import type { CampaignConfig } from "./change-campaign.ts";
 import { countAudience } from "./count-audience.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
 import { rulesForCampaign } from "../run-rules.ts";
+import { describeOtherConsents } from "./rules.ts";
 
 /** Sources that the form of an audience offers. */
 export const AUDIENCE_SOURCES = audienceSource.anyOf.map((one) => one.const);
@@ -37,7 +38,7 @@ export interface ShownCampaign extends CampaignJson {
   readonly who: string;
 }
 
-/** Returns the names of the campaigns that a run can be of. */
+/** Returns the names of the campaigns for which a run may start: `default`, and those that no operator has ended. */
 export function listOpenCampaigns({ named }: Campaigns): readonly string[] {
   return [DEFAULT_CAMPAIGN, ...[...named.values()].filter(({ ended_at }) => ended_at === null).map(({ name }) => name)];
 }
@@ -115,14 +116,20 @@ export async function readRecipientCampaigns(moment: RuledMoment, settings: Camp
     if (named.get(name)?.ended_at != null) return { ...got, next: "no: it has ended" };
     const rules = rulesForCampaign(common, states.campaigns, name);
     const verdict = judgeKnown(states, rules, toRecipient(contact), undefined, contact);
-    return { ...got, next: describeNext(verdict, rules) };
+    return { ...got, next: describeNext(verdict, rules, describeOtherConsents(contact, rules)) };
   });
 }
 
-function describeNext(verdict: ReturnType<typeof judgeKnown>, { textFault }: OutreachRules): string {
+function describeNext(
+  verdict: ReturnType<typeof judgeKnown>,
+  { textFault }: OutreachRules,
+  otherConsents: string | undefined,
+): string {
   if (textFault !== undefined) return `no: its text cannot be sent (${textFault})`;
   if (verdict.verdict === "ask") return "possible, unless X refuses";
   if (verdict.reason === "already_contacted") return "no: one message of each campaign";
-  const detail = "detail" in verdict && verdict.detail !== undefined ? ` (${verdict.detail.replaceAll("_", " ")})` : "";
-  return `no: ${verdict.reason.replaceAll("_", " ")}${detail}`;
+  const own = "detail" in verdict ? verdict.detail?.replaceAll("_", " ") : undefined;
+  const others = verdict.reason === "no_consent" ? otherConsents : undefined;
+  const detail = [own, others].filter((one) => one !== undefined).join("; ");
+  return `no: ${verdict.reason.replaceAll("_", " ")}${detail && ` (${detail})`}`;
 }

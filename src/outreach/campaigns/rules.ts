@@ -11,16 +11,18 @@ import {
   outreachByCampaign,
   outreachIn,
 } from "../../../projections/contact-campaigns.ts";
+import { isSameTopic } from "../../../projections/consent.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import type { Links } from "../../../projections/links.ts";
 import { DAY_MS, msOf } from "../../../projections/time.ts";
 import { isoTime } from "../../platform/clock.ts";
+import { ALL_OF } from "../../platform/counts-and-lists.ts";
 import { describeMissingEvidence } from "../../recipients/record-consent.ts";
 import { isFollowUp, matchesAudience } from "./audience.ts";
 
 /**
- * Reason why a recipient gets no message. `pass`: the log holds the reason already, or the run is for others, so no skip
- * is recorded.
+ * Reason why a recipient gets no message. With `skip`, the run records it; with `pass` it records none, because the log
+ * holds the reason already or because the run is not meant for this recipient.
  */
 export type Refusal =
   | {
@@ -47,7 +49,7 @@ export interface CampaignState extends Definitions {
 export interface CampaignRules {
   /** Campaign of the run; absent if it is `default`. */
   readonly campaign?: string | undefined;
-  /** Topic of the campaign, for which a consent may be; absent if it has none. */
+  /** Topic of the campaign: a consent that names topics must name this one. Absent if the campaign has no topic. */
   readonly topic?: string | undefined;
   /** Why the settings cannot send the campaign's text. Undefined if they can, or if the campaign is `default`. */
   readonly textFault?: string | undefined;
@@ -76,8 +78,8 @@ export function refuseContacted(contact: Contact | undefined, { campaign }: Camp
 }
 
 /**
- * Refuses a recipient who is not in the campaign's audience, by what the log knows of them. A campaign that an operator
- * ended, or gave a text that the settings cannot send, has none any more, also in a run in progress.
+ * Refuses a recipient who is not in the campaign's audience, by what the log knows of them. Refuses all recipients,
+ * even during a run, once an operator has ended the campaign or given it a text that the settings cannot send.
  */
 export function refuseLeftOut(state: CampaignState, contact: Contact | undefined, rules: CampaignRules) {
   const { campaign, textFault } = rules;
@@ -92,15 +94,16 @@ export function refuseLeftOut(state: CampaignState, contact: Contact | undefined
 }
 
 /**
- * Refuses a follow-up to a recipient who has answered a message of its chain, also if an operator has to read the
- * answer first, and to a recipient who has got all follow-ups of a chain.
+ * Refuses a follow-up to a recipient who has answered a message of its chain, even if an operator has yet to read the
+ * answer, or who has already received as many follow-ups of the chain as are allowed.
  */
 export function refuseFollowUp(state: CampaignState, contact: Contact | undefined, { campaign }: CampaignRules) {
   const { messaged } = findFollowedAudience(state, campaign) ?? {};
   if (messaged === undefined || contact === undefined) return undefined;
   const first = findFirst(contact, messaged);
   const chain = outreachByCampaign(contact).filter(([name, { follows }]) => name === first || follows === first);
-  // A message that only the network showed after a restore: the log may lack the reply to it too.
+  // Without a variant, this message is known only from the network, which showed it after a restore. The log may then
+  // lack the reply to it too.
   if (chain.some(([, { attempted_at, variant }]) => attempted_at !== undefined && variant === undefined)) {
     return leftOut("restored_without_message");
   }
@@ -125,6 +128,23 @@ export function refuseWithoutConsent(contact: Contact | undefined, rules: Campai
   return isMissing ? ({ verdict: "skip", reason: "no_consent" } as const) : undefined;
 }
 
+/**
+ * Says for which other campaigns or topics a recipient without the campaign's consent gave one; undefined without any.
+ * No event has these words, because the log encrypts the names of consents.
+ */
+export function describeOtherConsents(
+  contact: Contact | undefined,
+  { campaign = DEFAULT_CAMPAIGN, topic }: CampaignRules,
+): string | undefined {
+  const given = Object.entries(contact?.consents_for ?? {}).filter(([, { basis }]) => basis !== "none");
+  const names = given.map(([name]) => name);
+  const others = names.filter((name) => ![campaign, topic ?? campaign].some((own) => isSameTopic(own, name)));
+  if (others.length === 0) return undefined;
+  const named = ALL_OF.format(others.map((name) => JSON.stringify(name)));
+  const about = topic === undefined ? "" : ` with the topic ${JSON.stringify(topic)}`;
+  return `consented to ${named}, this campaign is ${JSON.stringify(campaign)}${about}`;
+}
+
 /** Refuses a recipient who got a message of another campaign less than the gap ago. */
 export function refuseTooSoon(
   state: CampaignState,
@@ -139,7 +159,10 @@ export function refuseTooSoon(
   return { verdict: "skip", reason: "too_soon", detail: `possible from ${isoTime(from)}` } as const;
 }
 
-/** Returns the campaign of the first message that a message of this campaign follows; undefined if it follows none. */
+/**
+ * Returns the campaign whose message to the contact began the chain of follow-ups to which this campaign's message
+ * belongs; undefined if this campaign is no follow-up.
+ */
 export function findFollowed(state: CampaignState, contact: Contact | undefined, campaign: string | undefined) {
   const { messaged } = findFollowedAudience(state, campaign) ?? {};
   return messaged === undefined ? undefined : findFirst(contact, messaged);

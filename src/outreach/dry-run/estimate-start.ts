@@ -78,7 +78,10 @@ function estimateStart({ stateNow, now }: PageMoment, settings: StartSettings, w
   const { campaign, limit: _limit, ...others } = wanted;
   return {
     most,
-    /** True if the run is for the recipients that the dry run found, no fewer. */
+    /**
+     * True if the run would send to all recipients that the dry run found, and to no others. False if a limit or the
+     * quota allows fewer.
+     */
     isExact: most === found,
     /** Why the dry run does not say who gets a message. Undefined if it does. */
     difference,

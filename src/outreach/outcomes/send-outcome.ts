@@ -17,7 +17,10 @@ export type GiveUp =
   | "other_account"
   | "clock_skewed";
 
-/** Outcome of an attempt to send. `gave_up`: the run gave it up before the request or after a 429. */
+/**
+ * Outcome of an attempt to send. `gave_up`: the run decided not to send after all, before its request or while it
+ * waited after a 429.
+ */
 export type SendDecided =
   | Exclude<SendDmResult, { outcome: "rate_limited" }>
   | { readonly outcome: "gave_up"; readonly why: GiveUp; readonly rate: RateWindow | undefined };

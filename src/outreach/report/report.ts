@@ -7,7 +7,12 @@ import { HOUR_MS, msOf } from "../../../projections/time.ts";
 import { judgeTemplates } from "../../history/results-verdict.ts";
 import { sumVariants } from "../../history/results.ts";
 import { nameRun, readRunCounts, type RunEndReason } from "../../history/run-events.ts";
-import { explainCounts, wordReport, type ReportedRun, type ReportFigures } from "../../history/sentences/report.ts";
+import {
+  explainCounts,
+  wordReport,
+  type ReportedRun,
+  type ReportFigures,
+} from "../../history/sentences/team-report.ts";
 import { findLast, type NewEvent } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";

@@ -25,8 +25,8 @@ export interface Joined {
 }
 
 /**
- * Has the recipients join the run in progress, on any instance. The events are appended at the stream's version, so
- * that the run cannot end in between. Undefined if no run accepts them, or this instance cannot send the campaign's text.
+ * Adds the recipients to the run in progress, on any instance. The events are appended at the stream's version, so that
+ * the run cannot end in between. Undefined if no run accepts them, or this instance cannot send the campaign's text.
  */
 export async function joinRun(outer: OutreachContext, request: JoinRequest): Promise<Joined | undefined> {
   const { recipients = [], metadata, key, selection: { campaign } = {} } = request;
@@ -62,8 +62,8 @@ export function judgeNow(context: OutreachContext, named: readonly Recipient[], 
 }
 
 /**
- * Returns the idempotency key for another execution of a request. `earlier`: the number of its runs that ended without
- * completing.
+ * Returns the idempotency key under which a repeated request is executed again. `earlier`: how many runs this request
+ * has already started that ended early for a passing reason.
  */
 export function nextKey(key: IdempotencyKey | undefined, earlier: number): IdempotencyKey | undefined {
   return key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` };

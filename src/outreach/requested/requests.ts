@@ -63,8 +63,9 @@ export function toNotReached(current: RunState | null, run_id: string, refused: 
 }
 
 /**
- * Ends a run, with an outcome for each requested recipient that has none, in one append. Refused if the run completed
- * and `hadTurn` is false for one of them: it must continue. `report`: the request for the report.
+ * Ends a run and, in the same append, gives each requested recipient without an outcome one. Refused if the run
+ * completed although `hadTurn` is false for one of them: it must continue. `report`: event that requests the run's
+ * report.
  */
 export function decideEnd(
   current: RunState | null,

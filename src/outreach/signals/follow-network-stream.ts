@@ -39,7 +39,9 @@ const STEADY_MS = 60_000;
 /** Number of failed attempts in a row to open the stream of signals before the log records the failure. */
 const ATTEMPTS_NOTED = 5;
 
-/** Waits before the next attempt, as X prescribes: https://docs.x.com/x-api/fundamentals/handling-disconnections */
+/**
+ * Times to wait before the next attempt, as X prescribes: https://docs.x.com/x-api/fundamentals/handling-disconnections
+ */
 const UNREACHABLE = { stepMs: 250, maxMs: 16_000 };
 const UNAVAILABLE = { baseMs: 5_000, factor: 2, maxMs: 320_000 };
 const REFUSED = { baseMs: 60_000, factor: 2, maxMs: 15 * 60_000 };
@@ -178,7 +180,7 @@ function seenAt(contact: Contact, { at, lastReadId }: Extract<Signal, { kind: "r
   if (attempted_at === undefined || seen_at !== undefined) return undefined;
   const isNamed = lastReadId !== undefined && message_id !== undefined;
   const isReached = isNamed ? BigInt(lastReadId) >= BigInt(message_id) : at >= Date.parse(attempted_at);
-  // The network's clock may be behind the log's.
+  // The network's clock may be behind the log's. No message was read before it was sent.
   return isReached ? isoTime(Math.max(at, Date.parse(attempted_at))) : undefined;
 }
 

@@ -64,8 +64,8 @@ function beginPass(next: string | undefined, since: readonly string[]) {
 }
 
 /**
- * Reads the next page of a pass; undefined if the network refused the cursor of an earlier run. After a restart the
- * cursor is new, so a refusal is thrown: the network charges for each restart.
+ * Reads the next page of a pass; undefined if the network refused the cursor of an earlier run. If the pass has already
+ * begun again, its cursor is new, and a refusal is thrown, because the network charges for each new beginning.
  */
 async function readPage(
   { read }: PagedOptions,
@@ -83,8 +83,9 @@ async function readPage(
 }
 
 /**
- * True if the page holds an entry at which an earlier pass began. Other known contacts prove nothing, as an imported
- * one may have begun to follow us later. A search needs no such entry, because it only asks for newer posts.
+ * True if the page holds a recipient with which an earlier pass began, so the rest is known. Other known contacts prove
+ * nothing: an imported one may have followed us only since. A search asks only for newer posts, so it needs no such
+ * entry.
  */
 function isKnownFrom({ users, newest }: PageRead, { since }: Pass): boolean {
   return newest === undefined && users.some(({ id }) => since.includes(id));
@@ -114,8 +115,8 @@ function findNewest({ users, newest }: PageRead, { next }: Pass): string | undef
 export const EMPTY_PAGES_MAX = 5;
 
 /**
- * Creates a function that returns the cursor of the next page; undefined at the end, if a cursor repeats, or after too
- * many empty pages, since each page costs money. `from`: the first cursor, undefined for the newest page.
+ * Creates a function that returns the cursor of the next page. Undefined at the list's end, if a cursor repeats, or
+ * after too many empty pages, since each page costs money. `from`: the first cursor, undefined for the newest page.
  */
 export function guardCursors(from: string | undefined) {
   const seen = new Set([from]);

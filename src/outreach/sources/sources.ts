@@ -40,8 +40,8 @@ export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
 };
 
 /**
- * True if an earlier run met the recipient, and the campaign's run gives them a turn. A campaign other than `default`
- * reads no list of the network, so it finds here all recipients of messages, and those whose consent is on record.
+ * True if the source `again` gives the recipient a turn in the campaign's run. For a campaign other than `default`,
+ * which reads no list of the network, these are all recipients who got a message or whose consent is on record.
  */
 function isReached(contact: Contact, campaign: string | undefined): boolean {
   if (outreachIn(contact, campaign)?.again === true) return true;

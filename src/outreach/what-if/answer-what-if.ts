@@ -97,7 +97,10 @@ function toQuestion({ names, outreach, bots }: OtherRules, today: OutreachConfig
   };
 }
 
-/** Beginning of links in messages of campaigns, if no template is configured: a what-if sends none. */
+/**
+ * Stands for the beginning of links if no template is configured. A what-if sends no message, so no recipient sees such
+ * a link.
+ */
 const ANY_BASE = "https://link.example";
 
 function toRulesInForce(config: OutreachConfig): RulesInForce {

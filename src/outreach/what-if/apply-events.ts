@@ -29,8 +29,8 @@ const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
 type Take<Type extends EventType> = (comparison: Comparison, event: Folded<Type>) => void;
 
 /**
- * Functions that apply an event of the log to the states under the other rules. An event of another type changes the
- * log's states and those alike.
+ * Functions that apply an event of the log to the states under the other rules, by event type. Events of all other
+ * types are simply folded into both the log's states and the other ones.
  */
 const TAKES: { readonly [Type in EventType]?: Take<Type> } = {
   LinkClicked() {},
@@ -55,7 +55,7 @@ export function takeEvent(comparison: Comparison, event: Folded): void {
   const { was, would, run } = comparison;
   const take = TAKES[event.type] as Take<EventType> | undefined;
   if (take !== undefined) take(comparison, event);
-  // The end of a dry run does not end the hypothetical run that waits for its sending window.
+  // A hypothetical run that waits for its sending window must not be ended by the end of a dry run in the log.
   else if (event.type !== "DryRunFinished" || run === undefined) would.fold(event);
   was.fold(event);
 }
@@ -72,7 +72,7 @@ function takeStart(comparison: Comparison, event: Folded<"RunStarted">): void {
     if (rules === undefined) runs.unrecorded++;
     const start = decideStartIn(would, comparison);
     const starts = start === "start" || start === decideStartIn(was, comparison);
-    // A hypothetical run that is still in progress continues in place of this run.
+    // If the hypothetical run of an earlier start is still in progress, it continues, and this start begins none.
     if (starts) comparison.run ??= beginRun(comparison, run_id, toSelection(event.data));
   }
 }
@@ -102,7 +102,8 @@ function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefu
 
 function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">): void {
   const { run, was, would, sources, unknown } = comparison;
-  // Without a hypothetical run, this event ends a dry run, or a run that the other rules ended or did not start.
+  // If no hypothetical run is in progress, this is the end of a dry run, or of a run that the other rules had already
+  // ended or not started.
   if (run === undefined) return would.fold(event);
   const { type, data } = event;
   if (ENDED_BY_RULE.has(type === "RunFinished" ? data.reason : "fault")) {
@@ -115,7 +116,10 @@ function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAband
   if (run.resumeAt === undefined) finishRun(comparison, run);
 }
 
-/** Gives a turn to all recipients whose sending window is open, because the log's run begins to wait here. */
+/**
+ * The log's run begins to wait for the sending window here. So the hypothetical run now gives a turn to all its
+ * recipients whose window is open.
+ */
 function takePause(comparison: Comparison, { data }: Folded<"RunPaused">): void {
   const { run } = comparison;
   if (data.reason === "window_closed" && run !== undefined) completeRun(comparison, run);
@@ -138,8 +142,8 @@ function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<
   const { was, would } = comparison;
   const { recipient, source, basis } = event.data;
   const met = { recipient, source, basis };
-  // Requested recipients have their turn before those of the sources, so the walk through the sources does not advance
-  // for them.
+  // A requested recipient had their turn before all sources, so this message does not show how far the run had read its
+  // sources.
   const { current } = was.state.run;
   if (!isRequested(current, recipient))
     advance(comparison, run, toTarget(contactIn(would, recipient), source, event.data.campaign));
@@ -174,7 +178,7 @@ function attempt(
   const { would, changes, ms } = comparison;
   const { attempt_id, recipient, template, day, campaign } = event.data;
   const now = toMoment(would, ms);
-  // Another template is one of `default`; the other campaigns keep their own texts.
+  // The question's other template replaces only that of `default`, because each other campaign has its own text.
   if (
     campaign === undefined &&
     template !== undefined &&
@@ -191,8 +195,8 @@ function attempt(
 }
 
 /**
- * Returns the point up to which a walk goes: a recipient, and the source in which the run found them. For a retried
- * recipient the log names no source, or the list.
+ * Returns the point up to which a walk goes: a recipient, and the source in which the log's run found them. For a
+ * retried recipient, the log names no source or `list`, so the source follows from the contact.
  */
 function toTarget(
   contact: Contact | undefined,

@@ -59,7 +59,7 @@ export function createComparison(rules: ComparedRules) {
     would: createWorld({ ...rules.today, ...rules.changes }),
     /** Counts for each day of the quota: as the log has them, and as they would be under the other rules. */
     days: new Map<string, DayCounts>(),
-    /** Counts of what the log cannot tell about the other rules. */
+    /** Counts of what the log cannot tell about the outcome under the other rules. */
     unknown: {
       /** Number of replies and opt-outs that answer messages which the other rules would not have sent. */
       reactions: 0,
@@ -136,8 +136,8 @@ export function skip(comparison: Comparison, { id }: HypotheticalRun, recipient:
 }
 
 /**
- * Adds a message that only the other rules would send. It uses a place of the quota, and its recipient gets no other
- * one; if the network would have accepted it is unknown.
+ * Adds a message that only the other rules would send. It counts against the quota, and its recipient gets no other
+ * message. It is unknown if the network would have accepted it.
  */
 export function write(
   comparison: Comparison,
@@ -148,7 +148,8 @@ export function write(
   const { messages, sent } = countsOn(comparison, day);
   messages.would++;
   sent.unknown++;
-  // A recipient who is known by handle alone has no id before the network is asked.
+  // The id of this recipient may be missing, because only the network knows it if the log has just the handle. The type
+  // requires one.
   const data = { ...attempt, ...campaignNow(comparison) } as Omit<DataOf<"DirectMessageInDoubt">, "detail">;
   const { state } = comparison.would;
   const follows = findFollowed(state, contactIn(comparison.would, attempt.recipient), data.campaign);
@@ -157,7 +158,9 @@ export function write(
   invent(comparison, "DirectMessageSent", { ...data, message_id: "", settled_by: "answer" });
 }
 
-/** Returns the member by which events name the campaign of the run in progress under the other rules. */
+/**
+ * Returns the event member `campaign` for the run in progress under the other rules; empty for the campaign `default`.
+ */
 function campaignNow({ would }: Comparison) {
   return omitUndefined({ campaign: would.state.run.current?.campaign });
 }

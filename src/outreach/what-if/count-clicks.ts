@@ -11,8 +11,9 @@ import { countsOn, dayAt, type Comparison } from "./compare-rules.ts";
 export type BotRule = (userAgent: string | null | undefined) => boolean | undefined;
 
 /**
- * Counts clicks in the log and under the other rules. The caller passes each event in order, since the event after a
- * click tells whose link it was, then undefined. If `isBot` is undefined, the recorded judgement on bots counts.
+ * Creates the function that counts clicks in the log and under the other rules. Pass it each event in order, then
+ * undefined: the event after a click tells whose own link was clicked. Without `isBot`, the recorded judgement on bots
+ * counts.
  */
 export function createClickCounter(comparison: Comparison, isBot: BotRule | undefined) {
   let waiting: Folded<"LinkClicked"> | undefined;

@@ -88,8 +88,8 @@ function openBatch(comparison: Comparison, run: HypotheticalRun, { source, peopl
 }
 
 /**
- * Gives a turn to a recipient that this run's events do not mention. False if the run can give no further recipient a
- * turn.
+ * Gives a turn in the hypothetical run to a recipient who got no message from the log's run. False if the hypothetical
+ * run can give no further recipient a turn.
  */
 function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean {
   const { was, would } = comparison;
@@ -101,12 +101,13 @@ function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean 
     if (!decided.isRecorded && !isSameDecision(before, decided)) skip(comparison, run, met.recipient, decided.reason);
   } else if (decided.kind === "closed") postpone(comparison, run, met.recipient, before);
   else if (decided.kind === "end") {
-    // If the rules of the log's run end the hypothetical run here too, the log tells if and when the run ended.
+    // If the rules of the log's run would end the run here too, it is not ended here, because the log shows if and when
+    // it really ended.
     if (before.kind !== "end") run.ended = decided.reason;
     return false;
   } else if (decided.kind === "write") {
-    // If the other rules and those of the log's run both allow the message, but the log has none, another cause
-    // prevented it, and would again. So no message is counted.
+    // If both sets of rules allow the message, but the log has none, something else prevented it and would do so again.
+    // So no message is counted.
     const attempt = { attempt_id: `${run.id}/${run.seen.size}`, run_id: run.id, recipient: met.recipient };
     if (before.kind !== "write") write(comparison, attempt, decided.variant ?? "");
     if (contact !== undefined) run.seen.add(contact);
@@ -126,7 +127,8 @@ export function postpone(
   const { window } = would.rules;
   if (window === undefined) return;
   run.zones.add(windowZone(window, contactIn(would, recipient)?.timezone, toMoment(would, ms)));
-  // If the run would also wait by the rules of the log's run, the log tells if and until when it waited.
+  // If the run waits here only under the other rules, the log does not show how long, so the run keeps its own time.
+  // Otherwise the log tells if and until when it waited.
   if (before.kind !== "closed" || was.rules.window?.whenClosed !== "pause") run.waitsByItself = true;
 }
 

@@ -100,7 +100,10 @@ export function decideIn(world: World, { identities, ms }: Circumstances, met: M
   return isClosedFor(rules.window, contact, now) ? { kind: "closed" } : { kind: "write", variant };
 }
 
-/** True if the world's run in progress could write to one more recipient: one that only the network knows. */
+/**
+ * True if the run in progress under these rules could write to another recipient that only the network knows, not the
+ * log.
+ */
 export function mayGoOn(world: World, { identities, ms }: Circumstances): boolean {
   const now = toMoment(world, ms);
   const end = reasonToEnd(world.state, toRules(world, identities), now);
@@ -110,7 +113,8 @@ export function mayGoOn(world: World, { identities, ms }: Circumstances): boolea
 export function isSameDecision(one: Redecided, other: Redecided): boolean {
   if (one.kind === "skip" && other.kind === "skip")
     return one.reason === other.reason && one.isRecorded === other.isRecorded;
-  // A message with another text counts as the same decision, and so does an end for another reason.
+  // Two messages count as the same decision even with different texts, and two ends of a run even for different
+  // reasons.
   return one.kind === other.kind;
 }
 

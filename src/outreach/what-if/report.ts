@@ -146,8 +146,8 @@ export function describeUnknown({ unknown }: WhatIfReport): readonly string[] {
 }
 
 /**
- * Returns a sentence for each assumption of a what-if answer: that a run which recorded no rules had today's, and that
- * a message which its own rules do not explain stays. Empty if there are none.
+ * Returns a sentence for each assumption of a what-if answer: runs that recorded no rules had today's rules, and
+ * messages that the rules of their runs do not explain stay as they were. Empty if there are no such runs or messages.
  */
 export function describeAssumed({ runs, unexplained }: WhatIfReport): readonly string[] {
   const sentences: readonly (readonly [number, string])[] = [

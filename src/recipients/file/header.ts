@@ -58,8 +58,8 @@ export interface Header {
    */
   readonly columns: readonly (string | undefined | null)[];
   /**
-   * Columns that the operator assigned to header names whose meaning would be another one without that choice. In such
-   * a column, a consent may be a yes or no.
+   * Columns to which the operator assigned a header name that would mean something else by itself. If such a column is
+   * a consent, its cells may say yes or no.
    */
   readonly chosen: ReadonlySet<string | null>;
   /** The file's own names of the columns that it names differently from us, by our name of the column. */

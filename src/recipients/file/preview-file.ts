@@ -61,8 +61,8 @@ export interface FilePreview {
 
 interface PreviewOptions extends ReadOptions {
   /**
-   * Template fields that the message uses: other unknown columns are left out. Undefined if no message is configured;
-   * then no column is left out.
+   * Template fields that the configured message uses; the preview leaves other unknown columns out. Undefined if no
+   * message is configured, so that all columns stay.
    */
   readonly fields?: readonly string[] | undefined;
 }

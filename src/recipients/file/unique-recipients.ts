@@ -1,4 +1,4 @@
-import type { ConsentRecord } from "../../../projections/consent.ts";
+import { isSameTopic, type ConsentRecord } from "../../../projections/consent.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { RowRefusal } from "./import-remarks.ts";
 import type { ImportedRecipient } from "./row.ts";
@@ -70,7 +70,9 @@ function withRevocations(row: ImportedRow, earlier: ImportedRow): ImportedRow {
   const { basis, tracking, consent_for: name } = row.recipient;
   const { tracking: earlierTracking, tracking_at, tracking_source, tracking_text } = earlier.recipient;
   const withdrawal = findWithdrawal(earlier.recipient);
-  const isOther = basis !== undefined && withdrawal?.consent_for !== name;
+  const withdrawn = withdrawal?.consent_for;
+  const isSame = name === undefined || withdrawn === undefined ? name === withdrawn : isSameTopic(name, withdrawn);
+  const isOther = basis !== undefined && !isSame;
   const withdrawals = [
     ...(earlier.withdrawals ?? []),
     ...(row.withdrawals ?? []),

@@ -46,11 +46,11 @@ export async function playHistory(seed: number, tally: Tally): Promise<void> {
 
   store.settle(0.5);
   await store.run(attempt(store, log, () => 1, completed, tally));
-  // No two writers got the same number.
+  // No two backups of the writers have the same number.
   expect(new Set(completed.map(({ number }) => number)).size).toBe(completed.length);
   const { increments } = await readWhole(store);
-  // The next backup removes the remains of late requests: only its files are left, and its manifest, which
-  // `listObjects` omits.
+  // This last backup removes what late requests left behind. The store now has only the files that its manifest lists,
+  // and the manifest itself, which `listObjects` does not list.
   const left = [...store.objects.keys()].filter((name) => parseRemoteName(name)?.kind !== "claim");
   expect(left.filter((name) => !listObjects(increments).has(name))).toHaveLength(1);
   store.settle(1);
@@ -63,7 +63,7 @@ function createModelLog(random: () => number) {
   let position = 1;
   let made = 0;
   const segment = (first: number, last: number) => {
-    // The same events may give other bytes, as another version of the program may compress a segment differently.
+    // Two writers may compress the same events to different bytes, as different versions of the program would.
     const bytes = Buffer.from(`${first}-${last} by ${random() < 0.5 ? "one" : "another"}`);
     return { entry: { first, last, hash: "", bytes: bytes.length, sha256: hash("sha256", bytes) }, bytes };
   };
@@ -84,7 +84,7 @@ function createModelLog(random: () => number) {
       const segments = ranges.filter(([first, last]) => first <= last).map(([first, last]) => segment(first, last));
       const backups = [...(former?.backups ?? []), { made_at: String(made), position, hash: "" }];
       const secrets = SECRET_FILES.map((name) => {
-        // A vault rarely changes; keys and heads always do.
+        // The vault stays the same in all backups. The keys and the head differ in each.
         const bytes = Buffer.from(name === "vault" ? "vault" : `${name} ${made}`);
         return { name, bytes, entry: { bytes: bytes.length, sha256: hash("sha256", bytes) } };
       });
@@ -134,8 +134,8 @@ function count(fault: unknown, tally: Tally): void {
 }
 
 /**
- * Reads the newest backup as a restore does. Its number must be at least `least`, that of a backup that was completed
- * before.
+ * Reads the newest backup as a restore does. Its number must be at least `least`, the number of the last backup that
+ * was completed before.
  */
 async function readOnce(store: ModelStore, least: number, tally: Tally): Promise<void> {
   try {

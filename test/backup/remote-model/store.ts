@@ -86,7 +86,7 @@ export function createModelStore(random: () => number) {
   return {
     objects,
     openClient,
-    /** Waits until `run` lets this request continue. */
+    /** Makes the request wait until `run` lets it continue. */
     turn,
     /** Lets waiting requests continue, one at a time in random order, until `work` is done. */
     async run(work: Promise<unknown>): Promise<void> {
@@ -101,8 +101,8 @@ export function createModelStore(random: () => number) {
       }
     },
     /**
-     * Ends all faults and lets listings show all changes at once. First, a `share` of the requests whose clients gave
-     * up takes effect.
+     * Ends all faults, and makes listings show every change at once. Before that, it lets a `share` of the requests
+     * take effect whose clients gave up.
      */
     settle(share: number): void {
       isFaulty = false;

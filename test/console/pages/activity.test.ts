@@ -96,7 +96,7 @@ describe("the filter of the activity", () => {
   test.each(Object.entries(TABS))("shows and exports exactly the types of the tab %s", async (tab, positions) => {
     const { seenAt } = await openMixed();
     const { page, shown, exported } = await seenAt(`/activity?show=${tab}`);
-    // The news show lines that each sum up several events, and not a list of single events.
+    // The tab of news shows lines that each sum up several events, so it shows no list of positions.
     if (tab !== "news") expect(shown).toEqual([...positions]);
     expect(exported).toEqual([...positions]);
     const tabs = await textsAt(page, ".tabs li");
@@ -128,7 +128,7 @@ describe("the filter of the activity", () => {
     const [[text, isNot = "", removed = ""] = [], second] = await chipsOf(chosen);
     expect([text, second?.[0]]).toEqual(["Type is Link clicked ", "Type is Run started "]);
     expect(await seenAt(removed)).toMatchObject({ shown: [2], exported: [2] });
-    // The filter's other chosen types are unaffected.
+    // Turning one type of the filter into "is not" does not affect the other chosen type.
     expect(await seenAt(isNot)).toMatchObject({ shown: [2], exported: [2] });
     expect((await chipsOf(isNot)).map(([words]) => words)).toEqual([
       "Type is Run started ",

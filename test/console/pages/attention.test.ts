@@ -118,7 +118,10 @@ describe("what needs attention", () => {
   });
 });
 
-/** Files with commands for the machine that serves the console, or for readers who have no browser session. */
+/**
+ * Files that may contain commands: they are for an operator at the machine that serves the console, or for readers
+ * without a browser session.
+ */
 const OF_MACHINES = ["parts/setup-steps.tsx", "pages/sign-in.tsx", "pages/event.tsx"];
 
 test("no text of the console tells an operator to run a command", () => {

@@ -72,6 +72,23 @@ describe("the pages of campaigns", () => {
     expect((await rowsOf(await pageAt(harness, "/people/@bob")))[1]).toContain("no: no consent (");
   });
 
+  test("a recipient's page names the other topics and campaigns that a consent holds for", async () => {
+    await using harness = await openWithCampaigns();
+    const consent = { basis: "opt_in", consent_at: "2025-01-01", consent_source: "form" } as const;
+    await harness.append(
+      "outreach",
+      { type: "CampaignCreated", data: { name: "tea", text: "Hi", audience: {}, topic: "events" } },
+      { type: "ConsentRecorded", data: { recipient: { username: "bob" }, ...consent, consent_for: "newsletter" } },
+      { type: "ConsentRecorded", data: { recipient: { username: "bob" }, ...consent, consent_for: "Spring" } },
+    );
+    const rows = await rowsOf(await pageAt(harness, "/people/@bob"));
+    const named = rows.find((row) => row.startsWith("tea "))?.replaceAll("&quot;", '"');
+    expect(named).toContain(
+      '; consented to "newsletter" and "Spring", this campaign is "tea" with the topic "events")',
+    );
+    expect(rows[1]).toContain("possible, unless X refuses");
+  });
+
   test("show a campaign whose text the settings cannot send, with the fault, and no other page fails", async () => {
     await using harness = await openConsole();
     const data = { name: "spring", text: "Hi {{optout}}", audience: {} };
@@ -136,5 +153,49 @@ describe("the pages of campaigns", () => {
     expect([read()!.topic, read()!.gap_days]).toEqual([undefined, undefined]);
     await send("end", { name: "spring" });
     expect(read()!.ended_at).toBeString();
+  });
+
+  test("a form's blank lines are no condition", async () => {
+    const { harness, cookie, form_token, follow } = await openSignedIn();
+    const create = async (fields: Record<string, string>) => {
+      const body = new URLSearchParams({ form_token, back: "/campaigns", text: "Hi", ...fields }).toString();
+      return follow(await post(harness.app, "/console/campaigns/create", body, { headers: { ...FORM, cookie } }));
+    };
+    await create({ name: "spring", fields: " \r\n", timezones: "\r\n" });
+    expect(harness.projector.state("campaigns").named.get("spring")?.audience).toEqual({});
+  });
+
+  test("a form that does not match names the field, and says what belongs there", async () => {
+    const { harness, cookie, form_token, follow } = await openSignedIn();
+    const create = async (fields: Record<string, string>) => {
+      const body = new URLSearchParams({ form_token, back: "/campaigns", text: "Hi", ...fields }).toString();
+      return follow(await post(harness.app, "/console/campaigns/create", body, { headers: { ...FORM, cookie } }));
+    };
+    expect(await create({ name: "new", source: "X" })).toContain("The field source: Expected list or inbound.");
+    expect(await create({ name: "New" })).toContain(
+      "The field name: Expected 1 to 40 lower-case letters, digits and hyphens.",
+    );
+    expect(await create({ name: "new", text: " " })).toContain("The field text: Expected a text that is not blank.");
+    expect(await create({ name: "new", gap_days: "x" })).toContain("The field gap days: Expected integer.");
+  });
+
+  test("a form refuses a change if the campaign was changed since the page was shown", async () => {
+    const { harness, cookie, form_token, follow } = await openSignedIn();
+    await harness.append("outreach", created("spring", {}));
+    const page = await (await ask(harness.app, "/campaigns/spring", { headers: { cookie } })).text();
+    const [, changed_at = ""] = /name="changed_at" value="([^"]+)"/.exec(page) ?? [];
+    expect(page).not.toContain("saved now");
+    const own = { form_token, back: "/campaigns/spring", name: "spring", all: "true", changed_at };
+    const change = async (text: string) => {
+      const body = new URLSearchParams({ ...own, text }).toString();
+      return follow(await post(harness.app, "/console/campaigns/change", body, { headers: { ...FORM, cookie } }));
+    };
+    harness.now += 1_000;
+    expect(await change("one")).toContain("The campaign spring was changed, for");
+    const refused = await change("two");
+    expect(refused).toContain("The campaign spring was changed meanwhile, so nothing was saved.");
+    expect(refused).toMatch(/The message that is saved now<\/summary><pre><bdi>one</);
+    expect(refused).not.toContain(`name="changed_at" value="${changed_at}"`);
+    expect(harness.projector.state("campaigns").named.get("spring")?.text).toBe("one");
   });
 });

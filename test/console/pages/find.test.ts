@@ -38,10 +38,11 @@ test("a unique match redirects to its page; several matches are listed", async (
   for (const wanted of ["@ADA", "ada", "Why did @ada get a message?", "why did @Ada, of all people"]) {
     expect([wanted, await pageOf(wanted)]).toEqual([wanted, "/people/2"]);
   }
-  // "2" may be a recipient's id or a position, so the search shows both.
+  // "2" may be the id of a recipient or a position in the log, so the search shows both.
   expect(await pageOf("2")).toBeNull();
   expect(await resultsOf("2")).toEqual([
-    // The recipient may be suppressed at once. Without script, the confirmation is on their page.
+    // The result has a button that suppresses the recipient at once. Without script, it leads to the confirmation on
+    // the recipient's page.
     [
       "@ada (Ada L)not contacted yetSuppress @ada…No run ever writes to them again",
       "/people/2",

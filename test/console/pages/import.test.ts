@@ -194,7 +194,7 @@ describe("the preview of an import", () => {
   ): Promise<Response> {
     const form = new FormData();
     for (const [field, value] of Object.entries(fields)) form.set(field, value);
-    // A field in which no file is chosen.
+    // A browser also sends the field of a file, although no file is chosen.
     form.set("file", new File([], ""));
     const sent = new Response(form);
     const headers = { cookie, "content-type": sent.headers.get("content-type") ?? "" };
@@ -245,8 +245,8 @@ describe("the preview of an import", () => {
       consent: { at: "2025-02-02", source: "Winter fair" },
       fields: { product: "the design kit" },
     });
-    // A second preview of the same file finds no change, because the last row of each repeated person counted in the
-    // import too.
+    // The preview of an imported file finds no changes. It uses the last row of each repeated person, as the import
+    // did.
     const again = await (await submit(world, fields, PREVIEW)).text();
     expect(await sums(again)).toEqual(["New0", "Updated0", `Unchanged${PEOPLE_IN_LIST}`, "No consent10", "Refused40"]);
   });
@@ -307,7 +307,7 @@ describe("the preview of an import", () => {
     expect((await textsAt(next, ".refused li > bdi")).map(({ text }) => text)).toEqual([
       "X-Handle (handle) is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
     ]);
-    // The preview names who lacks evidence, before the import.
+    // Before the import, the preview names the people without evidence of their consent.
     expect(next).toContain("1 person has no date of consent: @cy in line 4.");
     expect((await textsAt(next, "footer [role=status]"))[0]?.text).toBe(
       "Imports 3 people; 3 of them with consent, 1 without its date or source.",

@@ -11,7 +11,7 @@ interface Sending {
   readonly variant?: string;
   readonly template?: string;
   readonly link?: string;
-  /** True if a link of the recipient's own took the place of the link. */
+  /** True if the message has a link of the recipient's own in place of the link. */
   readonly isReplaced?: boolean;
 }
 
@@ -65,7 +65,7 @@ describe("the page of links", () => {
     const page = await pageAt(harness, "/links?sort=link");
     const tabs = await textsAt(page, ".tabs li");
     expect(tabs[2]).toEqual({ text: "Yesterday", links: [`/links?sort=link&amp;${range.replace("&", "&amp;")}`] });
-    // The page of a link shows the range of the list.
+    // The link to a link's page keeps the range of days that the list has.
     const [, link = ""] = /href="(\/links\/go\.example\/c[^"]*)"/.exec(await pageAt(harness, `/links?${range}`)) ?? [];
     expect(link.replaceAll("&amp;", "&")).toBe(`/links/go.example/c?${range}`);
     expect(await pageAt(harness, link.replaceAll("&amp;", "&"))).toContain("<b>3</b>");
@@ -222,7 +222,7 @@ describe("the page of a link", () => {
     await clicked(...people(4));
     at("28T09:40");
     await clicked(...people(3));
-    // X fetches the link of a message at once, several times.
+    // X fetches the link of a message several times right after the message, which must not count as clicks by people.
     at("30T14:05");
     await harness.append("outreach", ...sent());
     await clicked(...people(5));

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { dropReplacedUpTo } from "../../../projections/contact-changes.ts";
+import { dropReplacedUpTo } from "../../../projections/contact-former-values.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { PEOPLE_SHOWN } from "../../../src/console/pages/people.tsx";
 import { ask, post, type AppHarness } from "../../harness/memory/app.ts";
@@ -122,7 +122,7 @@ describe("the page of people", () => {
   ])("is sorted by %s, %s: %j", async (by, order, names) => {
     const harness = await openWithPeople();
     const page = await pageAt(harness, `/people?source=&sort=${by}&order=${order}`);
-    // Equal values are sorted by key: a network id before a handle.
+    // Recipients with equal values are sorted by their key. The key with an id comes before the one with a handle.
     expect((await rowsOf(page)).map((row) => row.split(" ")[0])).toEqual(names);
   });
 

@@ -315,8 +315,8 @@ describe("the page of a recipient", () => {
     });
     const page = await pageAt(harness, "/people/1001");
     const [ada, all] = await rowsOf(page);
-    // Both clicks came so soon after the message that they count as clicks by people or, suspected as X's own fetches,
-    // separately.
+    // Both clicks came soon after the message. The service counts either both as clicks by people, or both as suspected
+    // fetches by X.
     expect(ada).toMatch(/^go\.example\/ada \| to them alone \| (2 \| 0|0 \| 2) \| 1$/);
     expect(all).toBe("go.example/all | to 2 people | 0 | 0 | 0");
     expect(await textsAt(page, "tbody th")).toMatchObject([

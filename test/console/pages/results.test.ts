@@ -73,7 +73,7 @@ test("sorting the table does not reorder the rates", async () => {
   expect((await rowsOf(sorted)).map((row) => row.split(" | ")[1])).toEqual(["B", "A"]);
   expect((await ratesOn(sorted)).map((row) => row[0])).toEqual(["A", "B", "0"]);
   await harness.append("outreach", ...message("C", "0000"));
-  // The newest template is last, whatever its id.
+  // The newest template is the last one in the table, whatever its id is.
   expect(await variantsAt("/results")).toEqual(["A", "B", "C"]);
   const page = await pageAt(harness, "/results?from=2026-01-01&sort=sent&order=descending");
   expect(await textsAt(page, "th[aria-sort]")).toEqual([
@@ -111,7 +111,7 @@ test("each template has a verdict that names it, and only a winner has a color",
   ]);
   const byCampaign = await textsAt(await pageAt(harness, "/results?by=campaign"), ".verdict");
   expect(byCampaign.map(({ text }) => text)).toEqual(verdicts);
-  // The two charts have one axis.
+  // Both charts of rates have the same axis.
   expect((await ratesOn(page)).filter((row) => row.startsWith("0 %2"))).toHaveLength(2);
   const { verdicts: said } = (await (await ask(harness.app, "/social/results")).json()) as {
     verdicts: { title: string; explanation: string }[];

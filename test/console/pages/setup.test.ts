@@ -178,7 +178,7 @@ test("a step that no longer works is to do again", async () => {
   expect(page).toContain("No recipient can get it: none has company");
   expect(page).toContain("channel_is_archived");
   expect(page).toContain("Authorize it again");
-  // A run does not need the chat.
+  // The list does not name the chat, because a run does not need it.
   expect(await pageAt(harness, "/")).toContain("Before a run can start: X account.");
 });
 
@@ -260,7 +260,7 @@ test("a wrong clock is a step, and the overview says that no run starts", async 
 
 test("the tokens are listed with scopes, expiry and last use, and expiring ones cause a warning", async () => {
   const harness = await openConsole();
-  // Later than every event in the log.
+  // Sets the clock to a time that is later than each event in the log.
   harness.now = Date.parse("2100-03-01T08:00:00.000Z");
   const day = 86_400_000;
   const token = (name: string, digit: string) => ({ name, sha256: digit.repeat(64) });

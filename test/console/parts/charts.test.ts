@@ -239,7 +239,7 @@ test("a histogram has a bar for each quarter of an hour, by the square root of i
     "2.2 5.66 bar-4",
     "9.2 4",
   ]);
-  // In a long period many quarters share a bar; the first quarter may have begun before the log.
+  // In a long period a bar stands for many quarters of an hour. The first bar may stand for some from before the log.
   expect(await barsIn(1_000, [countAt(9, 1), countAt(10, 1), countAt(19, 2)])).toEqual(["0.2 16"]);
   expect(await barsIn(1, [countAt(10, 1)])).toEqual([]);
 });

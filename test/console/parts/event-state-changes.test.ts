@@ -10,7 +10,10 @@ import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts
 const RUN = "0193a000-0000-7000-8000-0000000000aa";
 const ADA = { id: "1001", username: "ada" };
 
-/** Events of the log. 1 adds a recipient, 2 and 3 are a message to her, 4 skips her. No projection folds 5. */
+/**
+ * Events of the log, from position 1 on: a recipient is added, gets a message (2 and 3), and is skipped (4). No
+ * projection folds the event at 5.
+ */
 const LIFE: readonly NewEvent[] = [
   person("ada", "opt_in", "Ada Byron"),
   {

@@ -5,7 +5,7 @@ import { formatTime } from "../../../src/console/parts/time.tsx";
 const NOW = Date.parse("2026-11-26T11:42:00Z");
 const MORNING = "2026-11-26T08:04:11Z";
 
-/** Normalizes the narrow spaces that some languages put before AM and PM. */
+/** Replaces the narrow spaces that some languages have before AM and PM by plain ones. */
 const plain = (text: string): string => text.replaceAll(/\s/g, " ");
 
 test.each([

@@ -40,8 +40,7 @@ export function auditLog(
 }
 
 /**
- * Returns the events that the webhook had to receive: events of types to which it was subscribed when they were
- * recorded.
+ * Returns the events that the webhook had to receive: those whose type it was subscribed to when they were recorded.
  */
 function carriedIn(log: readonly Recorded[]): readonly Recorded[] {
   let types: readonly string[] = [];
@@ -102,7 +101,7 @@ function auditAttempts(outcomes: readonly OutcomeOfOne[], keys: ReadonlyMap<numb
   const last = new Map<number, number>();
   for (const { type, data } of outcomes) {
     const before = last.get(data.source) ?? 0;
-    // A final outcome without a new attempt repeats the number of the last attempt.
+    // A final outcome may come without a new attempt. It then repeats the number of the last attempt.
     const isNext = data.attempt === before + 1 || data.attempt === before;
     if (!isNext) throw new Error(`${keys.get(data.source)}: attempt ${data.attempt} after ${before}, ${type}`);
     if (data.attempt > DISPATCH_ATTEMPTS_MAX) expect(type).not.toBe("DispatchAbandoned");
@@ -122,7 +121,7 @@ export function auditTruth(
     const most = 1 + (exposed.get(key) ?? 0);
     if (count > most) throw new Error(`${key} arrived ${count} times, and may have ${most} times`);
   }
-  // A dispatch that was retried counts by its latest outcome.
+  // If a dispatch was retried after its end, its latest final outcome counts.
   const ends = new Map<string, string>();
   for (const { type, data } of outcomesOf(log, channel).filter(isFinal)) ends.set(keys.get(data.source) ?? "", type);
   for (const [key, type] of ends) {

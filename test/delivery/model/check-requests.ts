@@ -12,16 +12,16 @@ export interface Watch {
   request(request: Request, now: number, seen: { readonly position: number; readonly isSuspended: boolean }): void;
   /** Notes that the service starts with this log. */
   begin(log: readonly Recorded[]): void;
-  /** Notes that a dead letter is retried, so its click or text may be sent again. */
+  /** Notes that a dead letter with this key is retried, so that its click or text may be sent once more. */
   reowed(key: string): void;
-  /** Number of requests, by key, that may have left no trace in the log because of a kill or a refused append. */
+  /** Number of requests, by key, whose outcome may be missing in the log because of a kill or a refused append. */
   readonly exposed: ReadonlyMap<string, number>;
   readonly broken: readonly string[];
 }
 
 /**
- * Counts all requests to one channel and all final outcomes in the log with one counter, across instances, to compare
- * their order.
+ * Numbers all requests to one channel and all final outcomes in the log, in one order over all instances. Tests compare
+ * with these numbers what came first.
  */
 export interface OrderWatch {
   /**
@@ -30,7 +30,7 @@ export interface OrderWatch {
   readonly wrap: (eventLog: EventLog) => EventLog;
   request(dispatch: Dispatch): void;
   readonly requests: readonly { readonly event: Recorded; readonly at: number }[];
-  /** Value of the counter when an event's dispatch ended, by the event's position. */
+  /** Position of an event -> number that the counter had when the event's dispatch ended. */
   readonly ended: ReadonlyMap<number, number>;
 }
 

@@ -22,8 +22,8 @@ export interface Lived {
   readonly requests: number;
   readonly kills: number;
   /**
-   * Number of times that the dispatcher read its lanes (queues) from the log again while the disk was full and an
-   * answer of a network was not recorded yet.
+   * Number of times that the dispatcher re-read its lanes (queues) from the log while the disk was full and the outcome
+   * of a request was not recorded yet.
    */
   readonly reopenedUntold: number;
   readonly outcomes: ReadonlyMap<string, number>;

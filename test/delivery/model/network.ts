@@ -11,7 +11,10 @@ import { drawFate, WELL, type Fate, type Kind } from "./network-answers.ts";
  */
 export interface Life {
   killed: boolean;
-  /** Channels on which the log refused an append. Then outcomes may be unrecorded at the end, even without a kill. */
+  /**
+   * Channels on which the log refused an append. Their outcomes may be missing in the end, even if the service was not
+   * killed.
+   */
   readonly refused: Set<ChannelName>;
   /**
    * True while the service stops. The simulated network then answers all its requests at once, because the service
@@ -121,7 +124,7 @@ export function createNetwork(
   const sendBatch = async (life: Life, clicks: readonly Click[]): Promise<readonly DispatchResult[]> => {
     const unasked: DispatchResult = { outcome: "retryable", detail: "not asked", unasked: true };
     if (life.killed) return clicks.map(() => unasked);
-    // In some batches only the first clicks get an answer, and in some all clicks get the same answer.
+    // In a fifth of the batches only the first clicks get an answer. In half of them all clicks get the same one.
     const asked = clicks.slice(0, random() < 0.2 ? 1 + Math.floor(random() * clicks.length) : clicks.length);
     const together = random() < 0.5 ? fateOf(true) : undefined;
     const fates = asked.map(() => together ?? fateOf(true));

@@ -24,8 +24,8 @@ export interface History {
   readonly kinds: ReadonlyMap<ChannelName, Kind>;
   readonly digestAfterMs: number | undefined;
   /**
-   * How often, in percent, appending an outcome fails: the log refuses the event, or it accepts the event and reports a
-   * failure.
+   * Percentage of appends of an outcome that fail: the log refuses the event, or it accepts the event and reports a
+   * failure nevertheless.
    */
   readonly faults: number;
   readonly steps: readonly Step[];
@@ -73,14 +73,17 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /**
- * Simulated networks. In this order they behave like Slack and Telegram, like LINE (which recognises no click repeated
- * in a digest), and like Meta.
+ * Simulated network that recognises no repeats, like Slack and Telegram. The two after it are like LINE, which does not
+ * recognise a click that a digest repeats, and like Meta, which accepts batches.
  */
 const DOUBLING: Kind = { recognisesMs: undefined, batch: undefined };
 const KNOWING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: undefined };
 const BATCHING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: 8 };
 
-/** Simulated receivers of a webhook: one gets events in any order, the other gets those of a stream in order. */
+/**
+ * Simulated receiver of a webhook that gets events in any order. The one after it gets the events of each stream in
+ * order.
+ */
 const RECEIVING: Kind = { recognisesMs: Infinity, batch: undefined };
 const IN_ORDER: Kind = { ...RECEIVING, isInOrder: true };
 

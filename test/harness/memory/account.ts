@@ -17,7 +17,7 @@ export interface SimulatedOAuth extends OAuth {
   /** Faults that the next calls of the simulated server get, in order. */
   readonly faults: OAuthError[];
   grant(): TokenPair;
-  /** True for the access token that the simulated server accepts. */
+  /** True if the simulated server accepts this access token. */
   accepts(token: string): boolean;
 }
 
@@ -68,7 +68,7 @@ export interface AccountProcess {
   readonly tokens: Tokens & AsyncDisposable;
   readonly projector: Projector;
   readonly vault: Vault;
-  /** Stops the timers of this process: work that waits for a timer hangs, and no lease is renewed. */
+  /** Stops the timers of this process: work that waits for a timer stands still, and no lease is renewed. */
   freeze(): void;
   thaw(): void;
 }
@@ -76,7 +76,7 @@ export interface AccountProcess {
 export interface AccountHarness extends MemoryLog {
   readonly oauth: SimulatedOAuth;
   now: number;
-  /** Announcements to the operator, by the key under which each is made only once. */
+  /** Announcements to the operator, by their keys. The service announces each key only once. */
   readonly announced: Map<string, string>;
   start(replaced?: Partial<TokensContext>): Promise<AccountProcess>;
   /**
@@ -89,7 +89,7 @@ export interface AccountHarness extends MemoryLog {
 
 const POLL_MS_MAX = 1_000;
 
-/** Waits for one turn of the event loop, in which all work continues that does not wait for a clock. */
+/** Waits for one turn of the event loop. All work continues in it, except work that waits for a clock. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -116,7 +116,8 @@ export async function openAccount(): Promise<AccountHarness> {
           clock,
           wallClock: clock,
           async sleep(ms, signal) {
-            // Short waits, as of a poller, end in the next turn of the event loop. Longer ones need the test's clock.
+            // A short wait, such as that of a poller, ends in the next turn of the event loop. A longer one ends when
+            // the test has moved its clock far enough.
             const until = ms < POLL_MS_MAX ? 0 : world.now + ms;
             do await nextTurn();
             while ((timers.areFrozen || world.now < until) && !signal.aborted);

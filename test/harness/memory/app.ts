@@ -44,7 +44,7 @@ export interface AppHarness extends MemoryLog {
   now: number;
   /** Number of messages sent today, as the test sets it. */
   used: number;
-  /** Outcome of dispatches for which a caller waits, as the test sets it. Undefined: they do not end in time. */
+  /** Outcome that the test sets for dispatches for which a caller waits; undefined if they do not end in time. */
   settlement: Settlement | undefined;
   /** Result of starting a run, as the test sets it. */
   triggered: Triggered;
@@ -72,7 +72,7 @@ export interface Given {
   readonly template?: string;
   readonly hasX?: boolean;
   readonly isWritable?: boolean;
-  /** Time since which the log counts as unreachable, in ms since 1970. */
+  /** Time since which the log has been unreachable, in ms since 1970; undefined if the log can be reached. */
   readonly awaySince?: number;
   /** How far this machine's clock is ahead of the log's, in ms. */
   readonly skewMs?: number;
@@ -82,9 +82,9 @@ export interface Given {
   readonly stopping?: AbortSignal;
   /** Public address of the service; default: http://localhost. */
   readonly publicUrl?: string;
-  /** Store of claims that several instances share; default: one that this app alone uses. */
+  /** Store in which instances claim names, so that no other instance can; default: a store that only this app uses. */
   readonly claims?: Claims;
-  /** Redirect of short links before or after their click is stored; default: off. */
+  /** Moment at which short links redirect: before or after their click is stored; default: they do not redirect. */
   readonly redirects?: "before" | "after";
   readonly env?: Readonly<Record<string, string>>;
   /** True to record reads of personal data; default: not recorded. */
@@ -93,22 +93,22 @@ export interface Given {
   readonly past?: PastStates;
   /** Clock of the log; default: the machine's. */
   readonly logClock?: () => number;
-  /** Makes the ids of events; default: random ones, which say nothing of the time. */
+  /** Makes the ids of events; default: random ones, which do not contain the time. */
   readonly makeId?: () => string;
   /** Place of the log, in a file or on a server; default: in a file. */
   readonly engine?: LogEngine;
   /**
-   * Number of events by which a projection may be behind before it is folded in the background; default: all are folded
-   * at once.
+   * A projection that is behind by more events than this is folded in the background; default: all projections are
+   * folded before the app starts.
    */
   readonly lateAfter?: number;
   /** Makes the account that the service acts for; default: X is not configured. */
   readonly account?: (context: StateContext) => Account;
-  /** Wraps the log that the projector follows. */
+  /** Wraps the log for the projector, which then follows the result. */
   readonly followed?: (store: EventStore<Event>) => EventStore<Event>;
   /** Events that are in the log before the projector starts. */
   readonly before?: readonly NewEvent[];
-  /** Wraps the log that the app uses. */
+  /** Wraps the log for the app, which then uses the result. */
   readonly store?: (store: EventStore<Event>) => EventStore<Event>;
 }
 
@@ -196,7 +196,7 @@ function createLines(logged: string[]): Logger {
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** Opens the log as a service does that is one of the given instances. */
+/** Opens the log as a service does; the service is one of the given instances of that log. */
 function openServed(config: Config, given: Given, logger: Logger) {
   const { logClock: clock, lateAfter, followed: follow, before = [], instances: live = [INSTANCE] } = given;
   const makeId = given.makeId ?? randomId;
@@ -218,7 +218,7 @@ function openServed(config: Config, given: Given, logger: Logger) {
   });
 }
 
-/** Claims in memory, in place of the vault's. */
+/** Creates a store of claims in memory, in place of the one in the vault. */
 export function createClaims() {
   const claimed = new Map<string, number>();
   const isClaimed = async (name: string, now: number): Promise<boolean> => (claimed.get(name) ?? 0) > now;
@@ -367,7 +367,7 @@ export async function problemIn(response: Response): Promise<string> {
   return `${response.status} ${await slugOf(response)}`;
 }
 
-/** Valid body for each POST endpoint. */
+/** Path of each POST endpoint -> a body that the endpoint accepts. */
 export const GOOD = {
   "/social/run": {},
   "/api/notify": { message: "disk full", service: "web-1", level: "error" },

@@ -11,7 +11,7 @@ export interface BusyLog extends Disposable {
 
 const BUSY_SETTINGS = { LINK_BASE: "https://go.example", MESSAGE_TEMPLATE: "Hi {{name|there}}", PORT: "3000" };
 
-/** Opens a log for the demo's story, at the times of `clock`. */
+/** Opens a log to which the demo's history can be written; the events get their times from `clock`. */
 export function openBusyLog(env: Record<string, string>, clock: () => number) {
   return openLogForHistory({ ...NO_TERMINAL, env: { ...BUSY_SETTINGS, ...env } }, clock);
 }

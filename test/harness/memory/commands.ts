@@ -17,7 +17,7 @@ export interface CommandHarness extends AsyncDisposable {
   /** Advances the clock by `ms`, in addition to the minute of each event. */
   later(ms: number): void;
   run(command: MakeCommand, ...args: string[]): Promise<Captured>;
-  /** Runs a command that is interrupted when it checks for the n-th time if it should stop. */
+  /** Runs a command that checks now and then if it should stop. At its n-th check, the answer is yes. */
   interruptedAt(n: number, command: MakeCommand, ...args: string[]): Promise<Captured>;
 }
 
@@ -38,7 +38,7 @@ export async function openCommands(startMs = START, more: Record<string, string>
     env,
     directory: folder.path,
     async append(stream, newEvents, metadata = METADATA) {
-      // All events of one append have the same time, so each event gets a separate append.
+      // Each event gets a separate append, because all events of one append would have the same time.
       for (const newEvent of newEvents) {
         await eventLog.append(stream, [newEvent], metadata);
         next++;

@@ -5,8 +5,8 @@ import { readDispatches, toDispatchJson } from "../../../src/delivery/list-dispa
 import type { Projector } from "../../../src/projector/projector.ts";
 
 /**
- * Lists the dead letters, or other dispatches that match `texts`: each with the fields that an operator sees, and those
- * that a decision needs.
+ * Lists the dead letters, or the other dispatches that match `texts`. Each has the fields that an operator sees, and
+ * the fields on which a decision about it is based.
  */
 export async function listLetters(
   store: LogStore,

@@ -26,7 +26,7 @@ export interface Decided {
   thenAnswers(expected: unknown): void;
 }
 
-/** Tests a decider in three steps: given these events, when this is decided, then these events follow. */
+/** Tests a decider in three steps: given these events, when a decision is made, then these events follow. */
 export function given(...newEvents: readonly NewEvent[]) {
   const log = testLog(BEFORE);
   for (const { type, data } of newEvents) log.add(type, data);

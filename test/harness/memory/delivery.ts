@@ -26,27 +26,31 @@ const LINK = { event: "click", domain: "go.example", short_code: "a", original_u
  * way.
  */
 export interface DeliveryHarness extends MemoryLog {
-  /** Context of the dispatchers, with the log before the test wraps it. */
+  /** Context of the dispatchers, with their log as it is before `wrap` wraps it. */
   readonly context: StateContext;
   readonly projector: Projector;
   readonly delivery: Delivery;
   readonly dispatchers: Dispatchers;
   readonly time: FakeTime;
   readonly announced: readonly Parameters<Announce>[];
-  /** Resolves once `count` announcements to the operator were made. Each comes after the event that it concerns. */
+  /**
+   * Resolves once the operator got `count` announcements. An announcement is made after the event that it is about, so
+   * that event is in the log by then.
+   */
   untilAnnounced(count: number): Promise<void>;
   readonly faults: readonly string[];
-  /** Fields of each line in `faults`. */
+  /** Fields of the logger's line for each entry of `faults`. */
   readonly faultFields: readonly LogFields[];
   /** Appends these events in one append. Returns the position of the first. */
   append(...newEvents: NewEvent[]): Promise<number>;
   clicks(count: number, channels?: ClickChannel[]): Promise<number>;
   /** Resolves once no dispatch is pending in these channels; without arguments, in any. */
   settled(...channels: ChannelName[]): Promise<void>;
-  /** Resolves once all work of the dispatchers waits for a timer. */
+  /** Resolves once the dispatchers do nothing but wait for timers. */
   calm(): Promise<void>;
   /**
-   * Moves the test's clock to `at` and fires the timers due until then. Resolves once all work waits for a later timer.
+   * Moves the test's clock to `at` and fires the timers that are due until then. Resolves once the dispatchers only
+   * wait for later timers.
    */
   until(at: number): Promise<void>;
   /** Returns the outcomes in events of these types, one per dispatch. */
@@ -63,13 +67,13 @@ export interface DeliveryOptions {
   /** Random numbers in [0, 1) for the dispatchers; default: always 0.5. */
   readonly random?: () => number;
   readonly digestAfterMs?: number;
-  /** Returns the number of requests to the service so far. Dispatchers pause when there are new ones. */
+  /** Returns the number of requests that the service has received so far. Dispatchers pause when it has grown. */
   readonly requests?: () => number;
   readonly metrics?: DispatchMetrics;
   readonly tracing?: DispatchTracing;
   /** Name of this instance if several use the log; default: a single instance. */
   readonly instance?: string;
-  /** Factor for the durations of instance leases. */
+  /** Factor by which the leases of instances last longer or shorter than usual. */
   readonly leaseScale?: number;
   /** Wraps the log that the dispatchers use. */
   readonly wrap?: (eventLog: EventLog) => EventLog;
@@ -94,7 +98,8 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   const announce: Announce = (...args) => Promise.resolve(announced.add(args));
   let atLog = 0;
   /**
-   * True if there was work since the last check, even if it is done: a fast append may begin and end between two turns.
+   * True if work was done since the last check, even if none is pending now: a fast append may begin and end between
+   * two turns of the event loop.
    */
   let wasBusy = false;
   const counted = async <T>(work: Promise<T>): Promise<T> => {
@@ -158,7 +163,8 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     async calm() {
       for (;;) {
         await quiet(isBusy);
-        // Events of other instances may be under way without any pending work here, so the log's end is read.
+        // Another instance may have appended events although no work is pending here, so the log's end is compared with
+        // the projector's position.
         const { position } = await store.head();
         if (position <= projector.position) return;
         await projector.until(position);
@@ -182,8 +188,8 @@ export async function passUntil(at: number, time: FakeTime, houses: readonly Del
 }
 
 /**
- * Resolves once no instance has work that waits for anything but a timer. Checks again until nothing changes, because
- * one instance may make work for another.
+ * Resolves once all instances do nothing but wait for timers. Repeats the check until nothing changes, because the work
+ * of one instance may give work to another.
  */
 async function calmOf(houses: readonly DeliveryHarness[]): Promise<void> {
   for (let seen = -1; ;) {
@@ -195,7 +201,7 @@ async function calmOf(houses: readonly DeliveryHarness[]): Promise<void> {
   }
 }
 
-/** Returns a clock that never goes back, even if the test's clock does. */
+/** Returns a clock that stands still while the test's clock goes back. */
 function forward(clock: Clock): () => number {
   let elapsed = clock();
   return () => (elapsed = Math.max(elapsed, clock()));
@@ -221,8 +227,8 @@ export const NOTIFY: NewEvent = {
 };
 
 /**
- * Number of turns of the event loop without an append after which all dispatchers are taken to wait. A dispatcher needs
- * fewer than eight, and some more to collect outcomes.
+ * Number of turns of the event loop without an append after which the test takes all dispatchers to be waiting. A
+ * dispatcher never needs eight turns, and some more only to collect outcomes.
  */
 const QUIET_TURNS = 8 + GATHERING_ITERATIONS_MAX;
 

@@ -24,7 +24,7 @@ export function testLog(start = START): TestLog {
       const id = `019a9f00-0000-7000-8000-${String(position).padStart(12, "0")}`;
       const event: Event = makeEvent(type, id, data, { caller: "test" });
       const time = new Date(start + position * 1000).toISOString();
-      // Frozen, because a fold that changes an event would affect all other folds.
+      // The event is frozen, so that a fold which changes it fails at once and does not affect other folds.
       events.push(deepFreeze({ ...event, position, stream, version, time, hash: "" }) as Recorded);
       return position;
     },
@@ -39,8 +39,8 @@ export function given<State>(projection: Projection<State>, newEvents: readonly 
 }
 
 /**
- * Returns the stream of an event. Only the streams of outreach and of deliveries have their real names; tests need no
- * others.
+ * Returns a name for the event's stream. Events of outreach and of deliveries get their real streams; tests do not
+ * depend on the names of the others.
  */
 function streamOf(type: EventType, data: object): string {
   if (type.startsWith("Dispatch") && "channel" in data) return `delivery-${String(data.channel)}`;

@@ -12,7 +12,10 @@ export function throttled(retryAfterMs?: number): DispatchResult {
   return { outcome: "retryable", status: 429, detail: "429", ...wait };
 }
 
-/** Function of a test that decides a fake network's answer; `attempt` counts the sends of this dispatch, from 1. */
+/**
+ * Function by which a test decides the fake network's answer to a dispatch. `attempt` is the number of this send of the
+ * dispatch, from 1.
+ */
 export type Answer = (dispatch: Dispatch, attempt: number) => DispatchResult | Promise<DispatchResult>;
 
 /** Fake network in memory that gives the test's answers and records each send. */

@@ -1,6 +1,6 @@
 import type { HeldLease, Roles } from "../../../src/log/lease.ts";
 
-/** Fake lease that no other instance ever wants and that the log does not contain. */
+/** Fake lease that is never lost, because no other instance competes for it. The log does not know it. */
 const ALONE: HeldLease = {
   token: 1,
   lost: new AbortController().signal,

@@ -4,9 +4,9 @@ import type { Timer } from "../../../src/platform/clock.ts";
 export interface FakeTime {
   readonly clock: () => number;
   readonly timer: Timer;
-  /** Resolves with the duration of the next timer, in ms, as soon as one is set. */
+  /** Resolves as soon as a timer is set, with the timer's duration in ms. */
   armed(): Promise<number>;
-  /** Returns the time of the next timer; undefined if none is set. */
+  /** Returns the time at which the next timer fires; undefined if no timer is set. */
   nextAt(): number | undefined;
   /** Moves the clock to the next timer and fires it. */
   ring(): void;

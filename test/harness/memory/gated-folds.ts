@@ -1,8 +1,8 @@
 import type { LogStore } from "../../../events/catalog.ts";
 
 /**
- * Wraps the store so that a test controls its folds: a fold gets events one by one, and no more in all than the number
- * that `let` allows.
+ * Wraps the store so that a test controls how far folds get: a fold receives events one by one, and in all only as many
+ * as the test allows by calls of `let`.
  */
 export function gateFolds<Store extends LogStore>(store: Store) {
   const left = { permits: 0 };

@@ -22,7 +22,7 @@ export const ENGINES = [
   ["on a server", onServer],
 ] as const;
 
-/** Membership of an instance in a test. It saves snapshots, and other instances do not know of it. */
+/** Fake membership of a test's instance. The instance may save snapshots, and other instances do not see it. */
 const UNKNOWN: Membership = { saves: () => true, async [Symbol.asyncDispose]() {} };
 
 const joining = {
@@ -32,7 +32,7 @@ const joining = {
   join: async () => UNKNOWN,
 };
 
-/** Opens a log as an instance of the service does. A test may open several at once. */
+/** Opens a log as a service does that is one of several instances, so a test may open one log several times at once. */
 export async function openInstance(stack: AsyncDisposableStack, log: LogConfig, overrides: ReachlogOverrides = {}) {
   const config = { ...loadConfig({}, () => ""), log, key: secret("01".repeat(32)) };
   const context = stack.use(await openReachlog(config, overrides, joining));

@@ -1,7 +1,7 @@
 import { StoreFull } from "eventstore-lite/testing";
 import type { EventLog } from "../../../src/log/event-log.ts";
 
-/** Controls a process's access to the log, to simulate a paused or dead process. */
+/** Controls if a process can reach the log, to simulate that the process is paused or dead. */
 export interface Reach {
   readonly wrap: (eventLog: EventLog) => EventLog;
   /** Makes the process's calls to the log wait from now on. */

@@ -29,7 +29,7 @@ export interface MemoryLog extends AsyncDisposable {
   readonly eventLog: EventLog;
   /** Returns all events of these types that the log has now. */
   events<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
-  /** Registers `part` to be disposed before the log closes, the newest part first. */
+  /** Registers `part` to be disposed before the log closes. The part that was registered last is disposed first. */
   use<Part extends Disposable | AsyncDisposable>(part: Part): Part;
 }
 
@@ -93,7 +93,10 @@ export function toStateContext(
 
 export const randomId: MakeId = () => crypto.randomUUID();
 
-/** Keeps notes (short texts, such as a log's checkpoint) in memory. The service keeps them in the vault. */
+/**
+ * Creates a store of notes in memory. Notes are short texts, such as a log's checkpoint, which the service stores in
+ * the vault.
+ */
 export function newNotes(): Notes {
   const notes = new Map<string, string>();
   return {

@@ -7,8 +7,8 @@ import { restPart } from "../../bench/mixed-rest.ts";
 import { createRandom } from "../random.ts";
 
 /**
- * Returns functions that write the log of a busy service: an import of so many `people`, then rounds of about fifty
- * events.
+ * Returns functions that write a log like that of a busy service: first an import of `people` people, then rounds of
+ * about fifty events each.
  */
 export function createMixedLife(
   store: LogStore,

@@ -44,7 +44,10 @@ export function outcomesIn(events: readonly Recorded[]): OutcomeOfOne[] {
   });
 }
 
-/** Makes the event with the outcome of one dispatch; by default of its first attempt and with a low watermark of 0. */
+/**
+ * Makes the event that records the outcome of one dispatch. By default the outcome is that of the first attempt, and
+ * the low watermark is 0.
+ */
 export function outcomeOf<T extends OutcomeType>(
   type: T,
   given: Pick<OfOne, "channel" | "lane" | "source"> & Partial<OfOne>,

@@ -43,7 +43,7 @@ interface Instance {
   readonly context: OutreachContext;
   readonly runner: Runner;
   readonly projector: Projector;
-  /** Announcements that this process has made to the operator. */
+  /** Texts that this process has announced to the operator. */
   readonly announced: string[];
   /** Ends the simulated process as a kill does: its calls never return and its timers never fire. */
   die(): void;
@@ -68,7 +68,7 @@ export interface OutreachHarness extends MemoryLog {
   list(...ids: readonly string[]): Promise<void>;
 }
 
-/** Opens the harness of {@link openOutreachOn} on a log in a file. */
+/** Opens the same harness as {@link openOutreachOn}, on a log in a file. */
 export const openOutreach = (...listed: readonly string[]): Promise<OutreachHarness> =>
   openOutreachOn("in a file", ...listed);
 
@@ -118,7 +118,8 @@ interface Making {
 
 async function startInstance({ time, network, store, makeId, settings }: Making) {
   const life = createLife(store);
-  // Stands for a key store that deletes keys when an instance reads the event of an erasure.
+  // Names of the deleted keys, in place of a key store. A key store deletes keys when an instance reads the event of an
+  // erasure.
   const deleted = new Set<string>();
   const erase = async ({ data: { keys } }: Recorded<"PersonForgotten">): Promise<void> => {
     for (const key of keys) deleted.add(key);
@@ -181,7 +182,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
   return { instance, isBusy: life.isBusy, dispose };
 }
 
-/** Counts a simulated process's pending work, and lets it die before, after or between any of its calls. */
+/** Counts the pending work of a simulated process, and can let the process die before, after or between its calls. */
 function createLife(store: EventStore<Event>) {
   const never = new Promise<never>(() => {});
   const death = Promise.withResolvers<void>();

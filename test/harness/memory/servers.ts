@@ -48,8 +48,8 @@ export interface RawServer extends AsyncDisposable {
 }
 
 /**
- * Starts a TCP server on loopback for behaviour that no HTTP server shows. `onRequest` runs at the first bytes of a
- * connection.
+ * Starts a TCP server on loopback for behaviour that no HTTP server shows. `onRequest` is called when the first bytes
+ * of a connection arrive.
  */
 export async function serveRaw(onRequest: (socket: Socket) => void): Promise<RawServer> {
   const sockets = new Set<Socket>();
@@ -82,7 +82,7 @@ export function safeFetchTo(...urls: string[]): SafeFetch {
   return createSafeFetch({ allowedOrigins: urls });
 }
 
-/** Makes an HTTP answer in the form in which functions that classify answers get it. */
+/** Builds an HTTP answer in the form that is passed to the functions which classify the networks' answers. */
 export function answer(status: number, body: unknown = "", headers: Record<string, string> = {}) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return { status, text, headers: new Headers(headers), truncated: false };

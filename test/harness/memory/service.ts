@@ -10,9 +10,9 @@ import { temporaryFolder } from "../temporary.ts";
 export interface Browser {
   /** Opens `/social/auth` and keeps the cookie. Returns the network's page. */
   begin(query?: string, headers?: Record<string, string>): Promise<URL>;
-  /** Answers the network's consent page. Returns the URL that it redirects to. */
+  /** Chooses an account and a decision on the network's consent page. Returns the URL to which the page redirects. */
   agree(page: URL, account?: string, decision?: string): Promise<URL>;
-  /** Follows a redirect back to the service, from any site. */
+  /** Opens a URL of the service to which the network redirected, as a browser does that comes from another site. */
   follow(back: URL, headers?: Record<string, string>): Promise<Response>;
   cookie: string;
 }
@@ -99,7 +99,8 @@ async function startRunning(
 
 function createBrowser(to: Deployment, sandbox: Sandbox, answers: string[], seen: Set<string>): Browser {
   const ask = async (url: string, headers: Record<string, string> = {}): Promise<Response> => {
-    // Another or restarted deployment has another port, which is part of the cookie's name.
+    // The cookie's name contains the port of its deployment. Another or a restarted deployment has another port, so the
+    // name is adapted.
     const cookie = browser.cookie.replace(/^reachlog_oauth\w*=/, `reachlog_oauth_${new URL(url).port}=`);
     const sent = { ...(cookie === "" ? {} : { cookie }), ...headers };
     const response = await fetch(url, { headers: sent, redirect: "manual" });
@@ -114,7 +115,8 @@ function createBrowser(to: Deployment, sandbox: Sandbox, answers: string[], seen
     cookie: "",
     async begin(query = "", headers = {}) {
       const response = await ask(`${to.url}/social/auth${query}`, headers);
-      // The secrets in this answer are meant for the browser and the network.
+      // This answer contains secrets that are meant for the browser and the network, so it is not kept among the
+      // answers to search.
       answers.pop();
       browser.cookie = response.headers.get("set-cookie")?.split(";", 1)[0] ?? "";
       return new URL(response.headers.get("location") ?? "");

@@ -26,7 +26,10 @@ export const MINUTE_MS = 60_000;
 /** Lifetime of X's access tokens. */
 const TOKEN_LIFE_MS = 120 * MINUTE_MS;
 
-/** Simulated time that a request takes on its way to X, and the answer on its way back, in ms. */
+/**
+ * Time in ms, by the simulated clock, that a request takes on its way to X. The answer takes the same time on its way
+ * back.
+ */
 export const WAY_MS = 400;
 
 /** A simulated day of outreach with X's sandbox over real HTTP, on one clock that jumps. */
@@ -40,7 +43,7 @@ export interface Day extends AsyncDisposable {
   run(): ReturnType<typeof performed>;
 }
 
-/** Place of a simulated day: X's sandbox, and settings of a service whose log file does not exist yet. */
+/** Surroundings of a simulated day: X's sandbox, and settings of a service whose log file does not exist yet. */
 interface DayPlace {
   readonly sandbox: Sandbox;
   readonly env: Readonly<Record<string, string>>;
@@ -49,7 +52,10 @@ interface DayPlace {
 export interface DayOptions {
   /** Start of the simulated day, ISO 8601. */
   readonly start?: string;
-  /** Opens the place of the simulated day. A test gives one that outlasts the day; default: a new one. */
+  /**
+   * Opens the place of the simulated day. A test passes its own place if it uses the place after the day; default: a
+   * new one.
+   */
   readonly open?: (clock: Clock) => Promise<DayPlace>;
   /** Adds people to X's sandbox, and returns the events that put them on the list. */
   readonly people?: (sandbox: Sandbox) => NewEvent[];
@@ -130,8 +136,8 @@ function listedPeople({ x }: Sandbox): NewEvent[] {
 }
 
 /**
- * Counts work that the event loop does not show: requests, work of the log's thread, and events that are not folded
- * yet.
+ * Counts pending work that the event loop does not show: requests, work of the log's thread, and events that are not
+ * folded yet.
  */
 function createBusy() {
   let underWay = 0;

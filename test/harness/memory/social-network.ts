@@ -15,7 +15,7 @@ export const OWN = { id: "1", username: "we", name: "We" };
 /** Age up to which the simulated network shows messages: 30 days, as X does. */
 export const SHOWN_MS = 30 * 24 * 3_600_000;
 
-/** A reaction of the simulated network to a message, other than to accept it. */
+/** A reaction of the simulated network to a message that it does not simply accept. */
 export type Answer =
   | Exclude<SendDmResult, { outcome: "sent" | "rate_limited" | "in_doubt" }>["outcome"]
   | { readonly waitMs: number }
@@ -23,8 +23,8 @@ export type Answer =
   | { readonly stop: Extract<SendDmResult, { outcome: "stopped" }>["reason"] };
 
 /**
- * How the simulated network's cursors lead on. `onward`: correctly; `same`: to the same page again; `around`: from the
- * last page to the second; `empty`: to empty pages only.
+ * Where the simulated network's cursors lead. `onward`: to the next page, as they should; `same`: to the same page
+ * again; `around`: from the last page to the second; `empty`: only to empty pages.
  */
 export type Cursors = "onward" | "same" | "around" | "empty";
 
@@ -53,9 +53,12 @@ export interface SimulatedNetwork extends SocialNetwork {
   readonly accepted: Accepted[];
   /** Ids of the recipients of all requests to send a message, accepted or not. */
   readonly asked: string[];
-  /** Reactions to the next messages, in order. Where there is none, the network accepts the message. */
+  /** Reactions to the next messages, in order. The network accepts a message whose entry is undefined or missing. */
   readonly answers: (Answer | undefined)[];
-  /** Faults that the next reads of the network get, in order, except those of the inbox. */
+  /**
+   * Faults of the next reads, in order; a read whose entry is undefined or missing has none. Readings of the inbox do
+   * not use them.
+   */
   readonly faults: (SocialError | undefined)[];
   /**
    * Requests by which the service has read from the network so far, such as `usersById 1,2`. Readings of the inbox are
@@ -101,7 +104,7 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
     return dm.id;
   };
 
-  /** Cursor of a list's second page, to which wrong cursors lead. */
+  /** Cursor of a list's second page. The cursor of the last page is this one if the cursors lead `around`. */
   let second: string | undefined;
   let empty = 0;
   const astray = <Shown extends { readonly next?: string }>(
@@ -206,7 +209,7 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
   return network;
 }
 
-/** Reaction to a message that, like X's 403, may be due to the recipient alone. */
+/** Reaction that leaves open, like X's 403, if it is due to the recipient alone or to the account. */
 const FORBIDDEN: Answer = "not_permitted";
 
 /**
@@ -239,7 +242,7 @@ function createMail(now: () => number) {
   };
 }
 
-/** Number of the lowest bits of a snowflake id, which distinguish messages of the same millisecond. */
+/** Number of the lowest bits of a snowflake id. They tell messages of the same millisecond apart. */
 const SEQUENCE_BITS = 22n;
 
 function isBefore(id: string, than: string | undefined): boolean {

@@ -1,6 +1,6 @@
 import type { Sleep } from "../../../src/platform/clock.ts";
 
-/** Number of turns of the event loop without work after which virtual time moves on. */
+/** Virtual time advances after this many turns of the event loop without work. */
 const QUIET_TURNS = 3;
 
 interface Timer {
@@ -9,8 +9,8 @@ interface Timer {
 }
 
 /**
- * A clock that stands still as long as there is work, and then jumps to the next timer. So hours pass in milliseconds,
- * on a machine of any speed.
+ * A clock that stands still while there is work to do, and then jumps to the next timer. Simulated hours take
+ * milliseconds, however slow the machine is.
  */
 export interface VirtualTime extends Disposable {
   /** Returns the virtual time in ms since the epoch. */
@@ -21,7 +21,7 @@ export interface VirtualTime extends Disposable {
 }
 
 /**
- * Creates a virtual clock. `isBusy` returns true during work that the event loop does not show, such as an append in
+ * Creates a virtual clock. It asks `isBusy` if there is work that the event loop does not show, such as an append in
  * another thread.
  */
 export function createVirtualTime(start: string, isBusy: () => boolean): VirtualTime {

@@ -14,7 +14,7 @@ const message = { attempt_id: "a1", run_id: "r1", recipient: ada };
 const request = { sources: [[15, 39]], attempt: 8, status: 429, detail: "Slack answered 429 rate_limited" };
 const outcome = { channel: "chat", lane: "clicks", low_watermark: 9, requests: [request] };
 
-/** Sentences of events that mara or the service caused. */
+/** Sentences of events that the operator `mara` or the service itself caused. */
 const SENTENCES: readonly (readonly [EventType, object, string])[] = [
   ["DirectMessageSent", { ...message, settled_by: "answer" }, "sent to @ada (1001)"],
   ["DirectMessageSent", { ...message, settled_by: "lookup" }, "sent to @ada (1001), found in the conversation"],

@@ -106,7 +106,7 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
     toEntry("reader", SECRETS.reader, "read+recipients+track"),
     toEntry("narrow", SECRETS.narrow, "track"),
   ];
-  // An unreachable receiver, so that a click has a dispatch.
+  // The webhook's receiver cannot be reached, so the click has a dispatch that stays pending.
   const webhook = {
     WEBHOOK_URL: "http://127.0.0.1:9/",
     WEBHOOK_SECRET: `whsec_${btoa("x".repeat(32))}`,
@@ -147,8 +147,8 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
   const [added] = await Array.fromAsync(store.read({ types: ["RecipientAdded"] }));
   const [clicked] = await Array.fromAsync(store.read({ types: ["LinkClicked"] }));
   /**
-   * Returns the body and headers of the request for a what-if comparison: JSON for an API path, the form with its
-   * page's token for a console path.
+   * Returns the body and the headers of a request for a what-if comparison. For an API path the body is JSON. For a
+   * console path it is the form of the page, with the token that the page contains.
    */
   const bodyFor = async (path: string, headers: Record<string, string>): Promise<Sent> => {
     if (!path.startsWith("/console/")) return { body: "{}", headers: { "content-type": "application/json" } };
@@ -161,7 +161,7 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
   return {
     env,
     caughtUp: async () => service.projector.until((await store.head()).position),
-    /** Reads as a signed-in browser if the endpoint is a page, otherwise as a program. */
+    /** Requests the path with these headers of a signed-in browser or of a program. A POST also gets a body. */
     async read(path: string, given: Record<string, string>, method = "GET") {
       const leaving = new AbortController();
       const sent: Sent = method === "POST" ? await bodyFor(path, given) : { headers: {} };
@@ -185,8 +185,8 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
 type World = Awaited<ReturnType<typeof openWorld>>;
 
 /**
- * Kinds of place for a log: the settings for a new log there, and a function that returns all that is stored there as
- * text.
+ * Places for a log. Each entry creates a new place: the settings for a log there, and a function that returns all that
+ * is stored there as text.
  */
 const PLACES = {
   "in a file": async () => {
@@ -349,7 +349,10 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
   });
 });
 
-/** An app that records reads, with one recipient. Appends wait for `disk.ready` and fail with `disk.fault`. */
+/**
+ * Opens an app that records reads, with one recipient. Appends to its log wait for `disk.ready` and fail with
+ * `disk.fault`.
+ */
 async function openReads() {
   const disk: { fault?: Error; ready?: Promise<void>; readonly asked: PromiseWithResolvers<void> } = {
     asked: Promise.withResolvers(),
@@ -536,8 +539,8 @@ describe("a repeated read", () => {
     const first = ask();
     await reads.disk.asked.promise;
     const seen = [first, ask()];
-    // If the second request for the page did not wait for the record of the first one, it would be answered before
-    // these pages.
+    // If the second request did not wait until the read of the first one is recorded, it would be answered before these
+    // pages.
     for (const _time of [1, 2, 3]) await reads.page("/setup");
     isReady = true;
     resolve();

@@ -159,7 +159,7 @@ test("after ten failures in a minute, further ones from the address are answered
   world.now += 30_000;
   const response = await ask(world.app, "/social/health", { token: "wrong" });
   expect([response.headers.get("retry-after"), await problemIn(response)]).toEqual(["30", "429 too-many-requests"]);
-  // Requests without a token are not affected.
+  // The limit on wrong tokens does not affect requests without a token.
   expect((await ask(world.app, "/social/health")).status).toBe(200);
   world.now += 30_000;
   expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
@@ -170,7 +170,7 @@ test("a valid token is accepted despite failures from the same address", async (
   for (let failure = 1; failure <= 12; failure++) await ask(world.app, "/social/health", { token: "wrong" });
   expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
   expect((await post(world.app, "/api/messaging", GOOD["/api/messaging"], { token: TOKEN })).status).toBe(200);
-  // The right token does not reset the count of failures.
+  // The requests with the right token did not reset the count of failures.
   expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("429 too-many-requests");
 });
 

@@ -9,7 +9,10 @@ const MASTER = new Uint8Array(32).fill(7);
 const KEY = new Uint8Array(32).fill(9);
 const MINUTE = 60_000;
 
-/** Opens `count` instances that share a vault, and with it a limit of three failed authentications per minute. */
+/**
+ * Opens `count` instances that share a vault. Through the vault they also share the limit, which is three failed
+ * authentications per minute here.
+ */
 async function openInstances(count: number) {
   const folder = temporaryFolder();
   const world = { now: 100 * MINUTE, claims: [] as string[], isAway: false };
@@ -26,8 +29,8 @@ async function openInstances(count: number) {
   return {
     world,
     /**
-     * Counts one failed authentication of `address` at each numbered instance, in order. Returns the waits that they
-     * impose.
+     * Counts one failed authentication of `address` at each of these instances, in this order. Returns how long each
+     * instance makes the address wait.
      */
     async failAt(numbers: readonly number[], address = "192.0.2.1") {
       const waits: (number | undefined)[] = [];

@@ -66,7 +66,7 @@ describe("signing in to the console", () => {
   const signIn = (headers: Record<string, string>) =>
     post(world.app, "/session", `token=${TOKEN}`, { headers: { ...form, ...headers } });
 
-  // Otherwise a caller with a token could make an operator work in the caller's name (login CSRF).
+  // If this were served, a caller with a token could make an operator work in the caller's name (login CSRF).
   test.each(FOREIGN)("is refused from a foreign page, with %j and a valid token", async (headers) => {
     const response = await signIn(headers);
     expect([response.headers.get("set-cookie"), await problemIn(response)]).toEqual([null, "403 foreign-site"]);

@@ -29,8 +29,8 @@ test("during a visit, the overview links to the events since the last visit", as
   await add("cyd");
   harness.now += VISIT_PAUSE_MS + 1;
   expect(await open("/")).toBe("3");
-  // The time of the last visit stays the same while the browser keeps opening pages, whatever the page, and despite new
-  // events.
+  // While the browser keeps opening pages, its visit goes on: the time of the last visit stays the same on every page,
+  // even if events are appended.
   await add("dan");
   harness.now += VISIT_PAUSE_MS;
   await open("/people");

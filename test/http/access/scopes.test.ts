@@ -14,7 +14,7 @@ const toToken = (secret: string, more: Partial<ApiToken> = {}): ApiToken => ({
   ...more,
 });
 
-/** The lists in docs/http-api.md: endpoint -> the credential and scope that it requires. */
+/** Lists of endpoints in docs/http-api.md: endpoint -> the credential and the scope that it requires. */
 const DOCUMENTED = new Map(
   [
     ...readFileSync(new URL("../../../docs/http-api.md", import.meta.url), "utf8").matchAll(
@@ -33,8 +33,8 @@ type Caller = (typeof CALLERS)[number];
 type Outcome = "served" | "401" | "401 invalid_token" | "401 expired" | `403 ${TokenScope}`;
 
 /**
- * Returns the answer to a request that docs/http-api.md promises. A browser's session ends with its token, so the
- * browser must sign in again.
+ * Returns the outcome that docs/http-api.md promises for a request of this caller. A browser's session ends together
+ * with its token, so the browser then gets a 401.
  */
 function documentedOutcome(endpoint: string, caller: Caller): Outcome {
   const { caller: wanted, scope } = DOCUMENTED.get(endpoint)!;
@@ -51,7 +51,7 @@ function documentedOutcome(endpoint: string, caller: Caller): Outcome {
   return scope === undefined || scope === caller ? "served" : `403 ${scope}`;
 }
 
-/** WhatsApp's webhook answers 403 for a missing signature or setting: it asks for no token. */
+/** WhatsApp's webhook asks for no token. It answers 403 if the signature or its setting is missing. */
 const SIGNED = "/api/messaging/whatsapp";
 
 async function readOutcome(answer: Response, path: string): Promise<Outcome> {
@@ -152,7 +152,7 @@ describe("every endpoint, with each scope and with an expired, a revoked and no 
   });
 
   test.each(endpoints)("answers as the guide documents: $method $path", async ({ method, path }) => {
-    // Wrong tokens are limited per minute.
+    // The number of wrong tokens is limited per minute, so a minute passes before each test.
     world.now += 60_000;
     const endpoint = `${method} ${path}`;
     const askAs = DOCUMENTED.get(endpoint)!.caller === "session" ? askAsBrowser : askAsProgram;
@@ -178,7 +178,8 @@ describe("a token", () => {
       detail: "The token records clicks of go.example, sho.rt only.",
     });
     expect(await problemIn(refused)).toBe("403 other-domain");
-    // An idempotency key does not give access to the answer that another token of the caller received.
+    // A token does not get the answer that another token received, even if both belong to one caller and send the same
+    // idempotency key.
     const headers = { "idempotency-key": "k1" };
     world.deps.authentication.replace([
       toToken("narrow", { scopes: ["track"], links: ["go.example"] }),

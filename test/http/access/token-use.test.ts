@@ -12,8 +12,8 @@ const WEB: ApiToken = { name: "web", sha256: "3f2a9c".padEnd(64, "0") };
 const OPS: ApiToken = { name: "ops", sha256: "9c3f2a".padEnd(64, "0") };
 
 /**
- * A log, and a function that opens one more recorder of token use on it, as each instance has. `replaced` overrides
- * methods of the log.
+ * Opens a log. The result can start one more recorder of token use on that log, as each instance has one. `replaced`
+ * overrides methods of the log.
  */
 async function openWorld(replaced: Partial<EventLog> = {}) {
   const world = await openCommands();

@@ -14,8 +14,8 @@ const of = (name: string, token: string) => ({ name, sha256: createHash("sha256"
 const line = (name: string, token: string) => `${name}:sha256:${of(name, token).sha256}\n`;
 
 /**
- * Follows a simulated tokens file whose first content is `first`. The wait between two reads ends when the test says
- * so.
+ * Follows a simulated tokens file with the content `first`. The test decides when the wait between two reads of the
+ * file ends.
  */
 function follow(first: string) {
   const tokens = [of("ops", OTHER), of("web", OLD)];

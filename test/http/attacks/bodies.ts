@@ -28,7 +28,7 @@ const TYPES = [
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
 const inObjects = (depth: number): string => '{"a":'.repeat(depth) + "1" + "}".repeat(depth);
 
-/** Bodies that are invalid for every endpoint. */
+/** Malformed bodies, each with a name. Every endpoint refuses them. */
 const MALFORMED: readonly (readonly [string, string | Uint8Array])[] = [
   ["a tower of 32,000 brackets", nested(32_000)],
   ["a tower in a field", `{"text":${nested(30_000)}}`],
@@ -56,7 +56,7 @@ const MALFORMED: readonly (readonly [string, string | Uint8Array])[] = [
   ),
 ];
 
-/** Valid JSON that no endpoint accepts. */
+/** Bodies of valid JSON that no endpoint accepts, each with a name. */
 const UNFIT: readonly (readonly [string, string])[] = [
   ["a prototype", '{"__proto__":{"message":"a","text":"a","dry_run":true}}'],
   ["a constructor", '{"constructor":{"prototype":{"message":"a","text":"a"}}}'],
@@ -107,8 +107,8 @@ async function refuse(target: Target, cases: readonly (readonly [string, string 
   }
   const recorded = (await target.recorded()).length;
   if (recorded > 0) wrong.push(`recorded ${recorded}`);
-  // Slow answers are reported, because one that takes a long computation delays all others. These should take a
-  // millisecond.
+  // The result names the slowest answer. A refusal should take a millisecond; one that takes long delays all other
+  // requests.
   const seen = `${tally(statuses)}, recorded ${recorded}, slowest ${slowestMs.toFixed()} ms`;
   return { tried: statuses.length, seen, wrong };
 }

@@ -6,7 +6,7 @@ import { slugOf } from "./target.ts";
 
 const swapped = (at: number): string => TOKEN.slice(0, at) + (TOKEN[at] === "x" ? "y" : "x") + TOKEN.slice(at + 1);
 
-/** Authorization headers that must not admit a request: the token is missing, wrong, or in the wrong place. */
+/** Header lines that must not admit a request: the token is missing, wrong, or in the wrong place. */
 const NO_CREDENTIALS: readonly (readonly string[])[] = [
   [],
   ["Authorization:"],
@@ -60,7 +60,7 @@ export const callers: readonly Attack[] = [
       const guarded = PATHS.filter(({ protection }) => protection === "strict" || protection === "token");
       for (const { path, method } of guarded) {
         for (const headers of NO_CREDENTIALS) {
-          // Each request has the token in its address too.
+          // The address of each request contains the token, which must not count there.
           const sent = {
             method,
             path: `${path}?access_token=${TOKEN}&token=${TOKEN}&=${TOKEN}`,

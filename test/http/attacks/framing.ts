@@ -71,7 +71,8 @@ const LINES = [
   "OPTIONS * HTTP/1.1\r\n",
   "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n",
   "SSH-2.0-OpenSSH_9.7\r\n",
-  // A server may accept these in their only meaning (RFC 9112, sections 2.2 and 3), as `node:http` does.
+  // These lines have only one possible meaning, and RFC 9112 (sections 2.2 and 3) lets a server accept them.
+  // `node:http` does, so on Deno they are left out.
   ...(RUNTIME === "deno" ? [] : [`\r\n\r\nPOST ${PATH} HTTP/1.1\r\n`, `POST  ${PATH} HTTP/1.1\r\n`]),
 ];
 

@@ -30,8 +30,8 @@ const HOSTS = (port: string): readonly string[] => [
 ];
 
 /**
- * Functions that spell a path differently, such as with `//` or `%2f`. A lax server or proxy takes some of the results
- * for the original path.
+ * Each function spells a path differently, such as with `//` or `%2f`. Some lax servers and proxies take the result for
+ * the original path.
  */
 const DISGUISES: readonly ((path: string) => string)[] = [
   (path) => `/${path}`,
@@ -101,8 +101,8 @@ export const routing: readonly Attack[] = [
       ];
       const wrong: string[] = [];
       const statuses: number[] = [];
-      // Some routers look for the path only after the first 11 characters of the URL. With a host of one letter, they
-      // read `/aa/social/stats` as `/social/stats`; the service must refuse the host.
+      // Some routers look for the path only after the first 11 characters of the URL. If the Host header has only one
+      // letter, they take `/aa/social/stats` for `/social/stats`. The service must refuse such a host.
       for (const path of ["/social/stats", "/aa/social/stats", "http://127.0.0.1/social/stats"]) {
         for (const headers of lists) {
           const { status } = await target.ask({ path, headers: [...headers, token] });
@@ -207,8 +207,8 @@ export const routing: readonly Attack[] = [
 ];
 
 /**
- * True if the spelling leads to a path that needs no token. Before the service looks a path up, it resolves dot
- * segments, backslashes and surplus slashes.
+ * True if the service takes this spelling for a path that needs no token. It resolves dot segments, backslashes and
+ * surplus slashes before it looks a path up.
  */
 function isOpenNow(disguised: string): boolean {
   const { pathname } = new URL(disguised, "http://127.0.0.1");

@@ -15,7 +15,10 @@ export interface RecordedRequest {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Types of the events that the service appends when it accepts a request, before any delivery. */
+/**
+ * Types of the events by which the service records that it accepted a request. Events about deliveries are not among
+ * them.
+ */
 const CAUSED: ReadonlySet<string> = new Set([
   "LinkClicked",
   "NotificationRequested",
@@ -31,7 +34,7 @@ export interface Target extends AsyncDisposable {
   readonly url: string;
   /** All answers of this service so far. An attack searches them for leaks. */
   readonly heard: WireAnswer[];
-  /** Returns a loopback address from which no request was made yet, so that no limit per caller applies. */
+  /** Returns a loopback address from which the service got no request yet, so that no limit for a caller applies. */
   stranger(): string;
   open(from?: string): Promise<Connection>;
   /** Sends bytes unchanged and waits until an answer arrives or the service closes the connection. */

@@ -19,12 +19,12 @@ const JSON_WANTED = { accept: "application/json" };
 const disposed = disposedAfterEach();
 
 /**
- * Opens an app with an account at a simulated X. Each exchange of a code throws the next of `faults`, or returns tokens
- * of the account `who`.
+ * Opens an app with an account at a simulated X. When X gets a code, it throws the next error of `faults`; if there is
+ * none, it returns tokens of the account `who`.
  */
 async function openX() {
   const faults: Error[] = [];
-  // `asked` resolves when the network receives a code; it answers after `answered`.
+  // `asked` resolves when X receives a code. X answers when `answered` has resolved.
   const x = { faults, who: OWN, exchanged: 0, asked: Promise.withResolvers<void>(), answered: Promise.resolve() };
   const world = disposed(
     await openApp({
@@ -76,7 +76,8 @@ test("a browser on another host name is redirected to PUBLIC_URL once", async ()
   const led = await under("127.0.0.1:3000");
   expect([led.status, led.headers.get("location")]).toEqual([303, "http://localhost/social/auth?led=1"]);
   expect(led.headers.get("set-cookie")).toBeNull();
-  // Behind a proxy that renames the host, a second redirect would never end.
+  // These two get no redirect to the public address. A proxy that renames the host would turn it into an endless chain
+  // of redirects.
   for (const answer of [await under("LOCALHOST"), await under("127.0.0.1:3000", "/social/auth?led=1")]) {
     expect(answer.headers.get("location")).toStartWith("https://x.example/authorize");
   }
@@ -115,7 +116,7 @@ test("a repeated callback of the same browser shows its success without another 
   const { world, x, begin, callback } = await openX();
   const cookie = await begin();
   await callback("state=the-state&code=c", { cookie });
-  // The browser did not receive the answer, because its connection broke.
+  // The browser did not receive the answer, because its connection broke, so it repeats the request.
   for (const _ of [1, 2]) {
     const again = await callback("state=the-state&code=c", { cookie });
     expect([again.status, again.headers.get("location")]).toEqual([303, "/"]);
@@ -175,8 +176,8 @@ describe("a used state is refused", () => {
 
 describe("a slow token exchange at the network", () => {
   /**
-   * Starts the service on a real socket that closes connections after an idle second. X answers the exchange of the
-   * code only when `answer` is called.
+   * Starts the service on a real socket, which closes a connection that is idle for a second. X exchanges the code only
+   * after a call of `answer`.
    */
   async function slow() {
     const opened = await openX();
@@ -193,8 +194,8 @@ describe("a slow token exchange at the network", () => {
         ...init,
       });
     /**
-     * Opens another connection, lets it go idle and waits until the server closes it: connections idle for longer would
-     * be closed by then, too.
+     * Opens another connection and waits until the server closes it as idle. By then the server would also have closed
+     * any connection that was idle for longer.
      */
     const idle = async (): Promise<void> => {
       using silent = await openConnection(url);
@@ -335,7 +336,8 @@ describe("a browser gets a page with the problem's status, the reason and links,
     expect(main).not.toContain("canary");
     expect(ways).toEqual(["/social/auth", "/"]);
     expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
-    // As for programs, only a final outcome ends the authorization that this browser began.
+    // Only a final outcome sets the cookie that ends this browser's authorization. The same holds for answers to
+    // programs.
     expect(answer.headers.has("set-cookie")).toBe(fault !== undefined);
   });
 

@@ -107,7 +107,7 @@ describe("what a caller knows of the visitor", () => {
   });
 });
 
-/** fast-check generators of a click's request body, one for each member. */
+/** fast-check generators of the members of a click's request body. */
 const MEMBERS: Readonly<Record<keyof Static<typeof trackingBody>, fc.Arbitrary<string | boolean | null>>> = {
   event: fc.string({ minLength: 1, maxLength: 64 }),
   domain: fc.string({ maxLength: 253 }),
@@ -135,7 +135,7 @@ test.each(LOG_ENGINES)("results and clicks count all spellings of a message's li
     { type: "DirectMessageAttempted", data: { ...about, text: "Hi", variant: "A", day: "2026-03-01", links } },
     { type: "DirectMessageSent", data: { ...about, message_id: "m", settled_by: "answer" } },
   );
-  // An immediate click is suspected to be a machine's.
+  // A minute passes, because a click right after the message would be suspected to come from a machine.
   now += 60_000;
   const spellings = [
     { domain: "go.example", short_code: "spring", ip: "203.0.113.1" },

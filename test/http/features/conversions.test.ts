@@ -39,13 +39,13 @@ const LOG: readonly NewEvent[] = [
 ];
 
 interface World extends AppHarness {
-  /** Lets the clocks of the service and of the log go on. */
+  /** Moves the clocks of the service and of the log by `ms`. */
   pass(ms: number): void;
 }
 
 async function open({ passed = HOUR_MS, ...given }: Given = {}): Promise<World> {
   let now = Date.parse("2026-03-01T08:00:00.000Z");
-  // A click is found by the time in its id.
+  // The service looks a click up by the time in the click's id, so the ids are made with the test's clock.
   const makeId = () => Bun.randomUUIDv7("hex", now);
   const hosts = ["localhost", "go.example"];
   const world = await openApp({ ...given, hosts, makeId, logClock: () => now });
@@ -117,7 +117,8 @@ describe.each(LOG_ENGINES)("in a log %s", (engine) => {
     await using world = await open({ engine });
     const click_id = await click(world);
     const first = await convert(world, { ...SALE, click_id, external_id: "order-1" });
-    // The caller repeats the conversion so late that a new one could no longer be attributed to the click.
+    // The caller repeats the conversion after 40 days. The repeat gets the first answer, although a new conversion
+    // could no longer be attributed to the click.
     world.pass(40 * DAY_MS);
     expect(first.event_id).toBe("order-1");
     expect(await convert(world, { ...SALE, click_id, external_id: "order-1" })).toEqual(first);

@@ -20,8 +20,8 @@ const gaveUp = (source: number, channel: ChannelName, more: object = {}): NewEve
   outcomeOf("DispatchAbandoned", { source, channel, lane: "clicks", detail: "gone", refused: true, ...more });
 
 /**
- * Opens an app with two dead letters of the chat channel, and one of the ads channel that may have arrived `agoMs` ago.
- * Returns the ids of the clicks that caused them.
+ * Opens an app with three dead letters: two of the chat channel, and one of the ads channel whose last attempt may have
+ * arrived `agoMs` ago. Returns the ids of the clicks that caused them.
  */
 async function openWithLetters(agoMs = HOUR_MS) {
   const harness = disposed(await openApp());
@@ -194,7 +194,10 @@ const filters = fc.record(
 type Given = typeof endings extends fc.Arbitrary<infer One> ? One : never;
 type Query = typeof filters extends fc.Arbitrary<infer One> ? One : never;
 
-/** True if a correct filter selects this dead letter. Every dead letter here is newer than the year 2000. */
+/**
+ * True if the query's filters must select this dead letter. A filter for the time until 2000 selects none, because
+ * every dead letter is newer.
+ */
 function isMeant({ domain, short_code, channel, failure, refused }: Given, query: Query): boolean {
   const { error, link } = query;
   const status = "status" in failure ? String(failure.status) : "";
@@ -274,7 +277,7 @@ test("a retry of another number of dispatches than expected is refused", async (
   expect(await asked("retry", { ...named, until_position: 8 })).toBe("409 number-changed");
   expect(await kinds()).toHaveLength(2);
   expect(await asked("retry", named)).toEqual({ done: 2, ...NONE_LEFT });
-  // The operator presses the button a second time.
+  // The operator presses the button of the same, now outdated page a second time.
   expect(await asked("retry", named)).toBe("409 number-changed");
   expect((await kinds()).filter((kind) => kind.startsWith("DispatchRetry"))).toHaveLength(2);
 });
@@ -350,7 +353,7 @@ test("one dispatch in doubt is retried once, recorded with may_double", async ()
   const { chat, ads } = harness.projector.state("deliveries");
   expect([chat.in_doubt, ads.in_doubt, chat.dead, ads.dead]).toEqual([0, 1, 0, 0]);
   expect([chat.lanes.direct.pending, ads.lanes.direct.pending]).toEqual([1, 1]);
-  // The retry is in doubt again, which is a new doubt.
+  // The retry's outcome is in doubt too. This is a new doubt, about another position.
   expect(events[0]?.position).toBe(6);
   const again = outcomeOf("DispatchInDoubt", { source: 6, channel: "chat", lane: "direct", detail: "again" });
   await harness.append(STREAMS.delivery("chat"), again);

@@ -42,7 +42,7 @@ test.each(POSTS)("a full disk refuses %s and degrades health until there is room
   expect(await health()).toEqual([503, "degraded"]);
   expect(await health()).toEqual([503, "degraded"]);
   expect((await ask(world.app, "/social/stats")).status).toBe(200);
-  // The health check itself finds that the log is writable again, without a request that writes.
+  // The health check itself notices that the log is writable again. It needs no request that writes.
   disk.isFull = false;
   expect(await health()).toEqual([200, "ok"]);
   expect((await send()).ok).toBe(true);
@@ -105,7 +105,8 @@ test("a full disk that still accepts small events is logged once, and its end on
   expect(lines).toEqual(["requests are refused: they cannot be recorded"]);
   isFull = false;
   await eventIntake.append([MESSAGE], by);
-  // The store writes in order: once both snapshots are saved, the probe that was queued between them was written too.
+  // The store writes in order. Once both of these snapshots are saved, the probe of the log that was queued between
+  // them has been written too.
   for (const name of ["one", "two"]) await store.snapshots.save(name, { version: 1, position: 0, state: "" });
   expect(lines).toEqual(["requests are refused: they cannot be recorded", "requests are recorded again"]);
 });
@@ -132,8 +133,8 @@ function gated<Part extends object>(part: Part, isAway: () => boolean): Part {
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
 /**
- * Endpoints that succeed here without a log: the run and the look-up are simulated, no message is in doubt, there is no
- * account to unlink, suspended channels are known in memory, and a preview records nothing.
+ * Endpoints that succeed without a log in this test. Runs and look-ups are simulated, no message is in doubt, no
+ * account is linked, suspended channels are known in memory, and a preview records nothing.
  */
 const WITHOUT_LOG = [
   "POST /social/lookup",
@@ -146,8 +147,8 @@ const WITHOUT_LOG = [
 ];
 
 /**
- * Request bodies of decisions about dead letters. The examples in the OpenAPI document are unusable: they have members
- * that exclude each other.
+ * Request bodies of decisions about dead letters. The examples in the OpenAPI document cannot be sent, because some of
+ * their members exclude each other.
  */
 const DECISIONS: Readonly<Record<string, object>> = {
   "/api/deliveries/retry": { all: true },
@@ -155,7 +156,9 @@ const DECISIONS: Readonly<Record<string, object>> = {
   "/api/deliveries/settle": { all: true, why: "over", as: "left" },
 };
 
-/** Endpoints that always answer 503 in this test, because no X account and no address for links is configured. */
+/**
+ * Endpoints that answer 503 even with a log in this test, because no X account and no address for links is configured.
+ */
 const UNCONFIGURED = ["/social/auth", "/social/callback", "/api/links/add"];
 
 test("while the log is unreachable, each refusing endpoint answers 503 with Retry-After", async () => {

@@ -50,7 +50,7 @@ function press(world: AppHarness, number: number, wish?: string, headers: Ask["h
 const see = (world: AppHarness, number: number, more: Ask = {}) =>
   ask(world.app, `/o/${codeOf(number)}`, { ...more, headers: { ...BROWSER, ...more.headers } });
 
-/** Returns the numbers of the recipients that no run would write to. */
+/** Returns the numbers of the suppressed recipients, to which no run would write. */
 function suppressed({ projector }: AppHarness): number[] {
   const { people } = projector.state("contacts");
   return [...people.values()].filter((one) => one.suppressed).map(({ id }) => Number(id) - 1_000_000);

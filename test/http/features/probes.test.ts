@@ -9,7 +9,10 @@ async function probed({ app }: Pick<AppHarness, "app">, path: string): Promise<u
   return [response.status, await response.json()];
 }
 
-/** Matches the fingerprint of the log in a readiness answer. Only callers who know the log's id can recognize it. */
+/**
+ * Matches the fingerprint of the log in a readiness answer. Only a caller who knows the log's id can tell from it which
+ * log it is.
+ */
 const LOG: unknown = expect.stringMatching(/^[0-9a-f]{32}$/);
 
 const WELL = { running: true, log_writable: true, projections_caught_up: true };

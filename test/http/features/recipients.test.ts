@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { valid } from "../../fuzz/bodies.ts";
 import { parseDocument, type Schema } from "../../fuzz/document.ts";
-import { dropReplacedUpTo } from "../../../projections/contact-changes.ts";
+import { dropReplacedUpTo } from "../../../projections/contact-former-values.ts";
 import { findContact } from "../../../projections/contact-identity.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { foldTo } from "../../../src/projector/fold-to.ts";
@@ -59,7 +59,7 @@ describe("POST /social/recipients", () => {
     const { schema, example } = document.paths["/social/recipients"].post.requestBody.content[type] ?? {};
     if (schema === undefined) throw new Error(`no schema of ${type}`);
     const bodies = valid(schema).map((body) => (typeof body === "string" ? body : JSON.stringify(body)));
-    // Parses directly instead of on a worker thread: a thread for each body would take a minute.
+    // Calls the parser in this thread. The service uses a worker thread for each body, which would take a minute here.
     const property = fc.property(
       bodies,
       (body) => void parseRecipients(new TextEncoder().encode(body), format, { now: 0 }),
@@ -254,7 +254,8 @@ test("GET /social/recipients lists each past moment as a fold of the log does, p
   const renamed = { ...ANN, username: "ann_now" };
   const hold = { recipient: renamed, message_id: "m1", received_at: "2026-03-02T09:00:00.000Z" };
   await world.append("outreach", { type: "RecipientHeld", data: hold });
-  // The entry of the handle merges with that of the id.
+  // The last of these events shows that the id 77 has the handle `cy`. So the recipient's entry by handle merges with
+  // the one by id.
   await world.append("outreach", added("ann_builds"), addedOf({ id: "77" }), addedOf({ id: "77", username: "cy" }));
   const { position } = await world.store.head();
   const { projector } = world;
@@ -287,7 +288,7 @@ test("GET /social/recipients lists each past moment as a fold of the log does, p
       ]);
     }
   }
-  // Values that the moment needs were dropped, so that it is folded from the log.
+  // Drops the values from which the service would compute this moment, so that it has to fold the log.
   dropReplacedUpTo(projector.state("contacts"), position);
   const { states } = await foldTo(world.store, ["contacts"], { to: 3 });
   expect(await listed("as_of=3")).toMatchObject({

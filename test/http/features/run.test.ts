@@ -1,6 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { ask, openApp, post, REPORT, slugOf, problemIn } from "../../harness/memory/app.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
 
 const { run_id, ...rest } = REPORT;
 
@@ -120,6 +121,17 @@ test.each([
   expect(answer.notes).toEqual(notes);
 });
 
+test("a dry run notes a placeholder for which no imported recipient has a value", async () => {
+  await using world = await openApp({ template: "Hi {{nmae}}, reply STOP" });
+  await world.authorize();
+  await world.append("outreach", addedOf({ username: "ann" }));
+  const preview = { reason: "completed" as const, would_send: [], would_skip: [], variants: [] };
+  const done = Promise.resolve({ ...REPORT, preview: { ...preview, estimate: REPORT.usage } });
+  world.triggered = { kind: "started", run_id, done };
+  const answer = (await (await run(world, { dry_run: true })).json()) as { notes?: unknown };
+  expect(answer.notes).toEqual(["no imported recipient has nmae; import it or give a fallback {{field|text}}"]);
+});
+
 test("a dry run that fails is answered with 500", async () => {
   await using world = await authorized();
   world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined) };
@@ -204,6 +216,13 @@ describe("a run is refused", () => {
     const response = await run(world, body);
     expect(await response.clone().json()).toMatchObject({ errors: [{ path, message }] });
     expect([await problemIn(response), world.triggers]).toEqual(["422 unusable-selection", []]);
+  });
+
+  test.each(["", "June ", "a\u0007b"])("with the name %j in quotes if no campaign has it", async (campaign) => {
+    await using world = await authorized();
+    world.triggered = { kind: "unknown_campaign", campaign };
+    const errors = [{ path: "/campaign", message: `No campaign is called ${JSON.stringify(campaign)}.` }];
+    expect(await (await run(world, { campaign })).json()).toMatchObject({ status: 422, errors });
   });
 
   test("with the fault of a campaign's text that the settings cannot send", async () => {

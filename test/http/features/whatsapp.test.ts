@@ -27,7 +27,7 @@ async function open(engine: LogEngine = "in a file", env: Readonly<Record<string
   const makeId = () => Bun.randomUUIDv7("hex", now);
   const world = await openApp({ engine, env, makeId, logClock: () => now, channels: ["messaging"] });
   world.now = now;
-  // The service finds a message by the time in its id, so the ids here are made with the time of the log.
+  // The service looks a message up by the time in the message's id, so ids are made with the log's clock.
   const sent = await post(world.app, "/api/messaging", { text: "hi" }, { token: TOKEN });
   expect(sent.status).toBe(200);
   return world;
@@ -106,7 +106,8 @@ describe.each(LOG_ENGINES)("in a log %s", (engine) => {
       await world.append(STREAMS.link("go.example", "a"), { type: "LinkClicked", data }, { type: "LinkClicked", data });
       const clicks = await world.events("LinkClicked");
       const digest = world.deps.makeId();
-      // Meta may report the loss before the dispatcher has recorded the outcome, and repeats it after a 503.
+      // Meta may report the loss before the dispatcher has recorded the outcome. The service then answers 503, so that
+      // Meta repeats the report.
       const ofDigest = statusOf(digest, { id: `${WAMID}2` });
       expect(await send(world, noticeOf(ofDigest, statusOf(opened.id)))).toMatchObject({ status: 503 });
       const [source = 0] = clicks.map(({ position }) => position);
@@ -191,7 +192,7 @@ test("other statuses, and those of messages that the log did not send, are recor
     changes: [{ value: { metadata: { phone_number_id: "2" }, statuses: [statusOf(id)] } }],
   }));
   expect(await send(world, { ...noticeOf(), entry: ofAnotherNumber })).toMatchObject({ lost: 0, unknown: 0 });
-  // Meta posts messages that people write to the same webhook.
+  // Meta also posts messages that people write to this webhook. The service must ignore them.
   const written = noticeOf().entry.map((entry) => ({ ...entry, changes: [{ value: { messages: [{ text: "\0" }] } }] }));
   expect(await send(world, { ...noticeOf(), entry: written })).toMatchObject({ lost: 0, passed: 0, unknown: 0 });
   expect(await send(world, { object: "page", entry: [] })).toMatchObject({ status: 200, unknown: 1 });

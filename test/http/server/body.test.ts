@@ -5,7 +5,7 @@ import { GOOD, openApp, post, slugOf, problemIn, TOKEN, type AppHarness } from "
 const LIMIT = 64 * 1024;
 const text = new TextEncoder();
 
-/** App that several tests share. A test may use it only if it leaves no events there that another test counts. */
+/** App that several tests share. A test that leaves events which another test counts must not use it. */
 const shared = await openApp();
 afterAll(() => shared[Symbol.asyncDispose]());
 
@@ -15,7 +15,7 @@ const notify = (world: AppHarness, body: unknown, headers: Record<string, string
 /** Builds a request body of exactly this size. It is valid JSON, but its message is too long. */
 const ofBytes = (bytes: number): string => JSON.stringify({ message: "x".repeat(bytes - '{"message":""}'.length) });
 
-/** A body in pieces without a length, like that of a chunked request. */
+/** Returns the body as a stream of pieces without a length, as a chunked request has it. */
 function chunked(body: string): ReadableStream<Uint8Array> {
   const bytes = text.encode(body);
   let at = 0;

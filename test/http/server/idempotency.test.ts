@@ -62,8 +62,8 @@ test("a repeated click is answered from its event, or with 503 while the log is 
 });
 
 /**
- * Makes a log refuse to store answers to requests with an idempotency key while `fault` returns an error. The log
- * accepts all other events.
+ * Wraps a log. While `fault` returns an error, the log refuses to store answers to requests with an idempotency key,
+ * and accepts all other events.
  */
 function takingNoAnswers(fault: () => Error | undefined): NonNullable<Given["store"]> {
   return (store) => ({
@@ -196,7 +196,7 @@ describe("two instances that receive the same key at once", () => {
     const first = Promise.withResolvers<Settlement | undefined>();
     const slow = world.restart({ delivery: { ...world.deps.delivery, settled: () => first.promise } });
     world.settlement = { status: "failed", detail: "no such channel" };
-    // A problem contains the request's id, which is the first request's in both answers.
+    // A problem contains the id of its request. Both requests get the same id, so that their answers can be compared.
     const headers = { "x-request-id": "request-1" };
     const send = (app: App) => post(app, "/api/notify", GOOD["/api/notify"], keyed("k-1", { headers }));
     const waiting = send(slow);
@@ -226,7 +226,7 @@ describe("two instances that receive the same key at once", () => {
     const send = (app: App) => post(app, "/social/run", {}, keyed("k-1", { headers: { prefer: "wait=60" } }));
     const first = send(world.app);
     while (world.triggers.length === 0) await new Promise(setImmediate);
-    // Without the idempotency key, the second request would be refused because a run is in progress.
+    // From now on a run is in progress. Without the idempotency key, the second request would be refused.
     world.triggered = { kind: "running", run_id: "run-1" };
     const second = send(other);
     await polled.promise;
@@ -365,7 +365,10 @@ describe("the stored response", () => {
 describe("the stored response of a run", () => {
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
 
-  /** Requests a run, appends its end if given, and then requests a run twice more with the same idempotency key. */
+  /**
+   * Requests a run, appends `end` if given, and then repeats the request twice with the same idempotency key. Returns
+   * the number of triggered runs and the runs in the answers to the repeats.
+   */
   async function repeatAfter(end: NewEvent | undefined, prefer: Record<string, string> = {}) {
     await using world = await openApp();
     await world.authorize();
@@ -392,7 +395,8 @@ describe("the stored response of a run", () => {
     ["its process died", { type: "RunAbandoned", data: { run_id: "run-1", ...counts } } satisfies NewEvent],
   ])("is not repeated if the run ended because %s", async (_why, end) => {
     for (const prefer of [{}, { prefer: "wait=10" }]) {
-      // The repeat starts a second run. Its end differs, and is the answer to all later repeats.
+      // The first repeat starts another run, because the first run came to nothing. The second repeat then gets that
+      // run's answer.
       expect(await repeatAfter(end, prefer)).toEqual({ triggers: 2, answered: ["run-2", "run-2"] });
     }
   });

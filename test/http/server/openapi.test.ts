@@ -42,7 +42,8 @@ test("every problem is documented under its own status", async () => {
     }
   }
   const made = Object.values(problems).map((make) => (make as (...words: unknown[]) => Problem)());
-  // Refusals of methods that do not exist, and so are not documented.
+  // The service refuses methods that do not exist. The document does not contain such methods, so it cannot contain
+  // this refusal.
   const nowhere = ["method-not-allowed"];
   const declared = ENDPOINTS.flatMap(({ refusals = {} }) =>
     Object.entries(refusals).map(([name, one]) => declaredProblem({ ...one, name, more: {} })),
@@ -82,7 +83,10 @@ test("the document follows the rules of Redocly and Spectral", async () => {
   expect(names.filter((name) => !text.includes(`"#/components/${name}"`))).toEqual([]);
 });
 
-/** Members that an example lacks, since others of it exclude them. Any fixed time of a conversion is too old soon. */
+/**
+ * Body -> members that its example lacks: other members of the example exclude them. `occurred_at` is missing because
+ * any fixed time is soon too old for a conversion.
+ */
 const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
   "recordConversion body": ["click_id", "recipient", "amount", "occurred_at"],
 };
@@ -95,7 +99,7 @@ test("every JSON body and response has an example that fits its schema", async (
   for (const [where, { schema, example }] of contents) {
     expect([where, ajv.validate({ ...schema, components }, example), ajv.errors]).toEqual([where, true, null]);
     const { properties = {} } = (components["schemas"] as Record<string, Schema>)[nameOf(schema)] ?? schema;
-    // The example contains every optional member except the excluded ones.
+    // The example must contain every member except the excluded ones.
     const wanted = Object.keys(properties).filter((name) => !(EXCLUDED[where] ?? []).includes(name));
     expect([where, Object.keys(example as object)]).toEqual([where, wanted]);
   }
@@ -140,7 +144,7 @@ test("the rate limit headers are documented for the responses that carry them", 
     [...(strict.find((each) => each.id === id)?.answers ?? [])]
       .filter(([, answer]) => answer[kind].includes("ratelimit") && answer[kind].includes("ratelimit-policy"))
       .map(([status]) => status);
-  // A caller with a token has only the daily limit.
+  // For a caller with a token, the only limit is the daily limit of messages, so only runs have these headers.
   expect([namesAt("notify", "headers"), namesAt("notify", "optional")]).toEqual([[], []]);
   expect([namesAt("startRun", "headers"), namesAt("startRun", "optional")]).toEqual([
     [200, 202],
@@ -189,7 +193,8 @@ test("each operation documents exactly the credentials that it accepts", async (
       none: await takes({}),
     };
     const named = get?.security.map((scheme) => Object.keys(scheme)[0] ?? "none") ?? [];
-    // An open path refuses only a wrong token, and needs no session.
+    // The document must name every credential that the path accepts. The exception is a session on an open path, which
+    // needs none.
     const wanted = Object.entries(taken).filter(([name, isTaken]) => isTaken && (name !== "session" || !taken.none));
     expect([path, named.toSorted()]).toEqual([path, wanted.map(([name]) => name).toSorted()]);
     checked++;

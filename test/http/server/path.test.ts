@@ -6,7 +6,7 @@ import { ask, GOOD, openApp, post, problemIn } from "../../harness/memory/app.ts
 const world = await openApp({ tokens: false });
 afterAll(() => world[Symbol.asyncDispose]());
 
-/** Returns the parameters that the console takes from this path and passes to its page. */
+/** Requests the path, and returns the parameters that the console takes from it and passes to its page. */
 async function parametersAt(path: string): Promise<unknown> {
   let parameters: unknown;
   const console: typeof world.deps.console = {

@@ -18,7 +18,7 @@ test("the API reference shows each operation for programs and runs no script", a
     programs.map(({ method, path, id }) => `${id} ${method} ${documentedPath(path)}`).sort(),
   );
   expect(page).toContain("&quot;original_url&quot;: &quot;https://shop.example/?utm_source=dm&quot;");
-  // A schema that several answers share is printed in each of them.
+  // Two answers share this schema. The page must print it in both.
   expect(page.match(/aria-label="\d+ of getReadiness"/g)).toHaveLength(2);
   expect(page.match(/<script|style=|javascript:/g)).toBeNull();
 });

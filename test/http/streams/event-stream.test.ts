@@ -26,8 +26,8 @@ async function addClicks(store: EventStore<Event>, count: number, code = "a"): P
 }
 
 /**
- * Opens an event stream. `read` parses its next `upTo` messages, or all to the end; parts that are no message, such as
- * comments, go to `others`.
+ * Opens an event stream. `read` parses its next `upTo` messages, or all up to its end by default. Parts that are not
+ * messages, such as comments, are collected in `others`.
  */
 function follow(
   store: EventStore<Event>,
@@ -151,7 +151,7 @@ test("a read error of the log fails the stream and releases its reader", async (
   };
   const onGone = () => void goneTimes++;
   const reader = openEventStream(failing, { from: 1 }, new AbortController().signal, { onGone }).getReader();
-  // The reconnection delay, then the click.
+  // Reads two messages: the reconnection delay and the click.
   for (let message = 0; message < 2; message++) expect((await reader.read()).done).toBe(false);
   expect(await reader.read().catch((fault: unknown) => fault)).toEqual(new Error("disk I/O error"));
   expect(goneTimes).toBe(1);

@@ -5,7 +5,8 @@ import { createStreamPace } from "../../../src/http/streams/event-stream.ts";
 const START = Date.UTC(2026, 2, 1);
 
 /**
- * Creates a stream pace with a simulated clock: each wait moves the clock, and `perMs` HTTP requests arrive in each ms.
+ * Creates a stream pace on a simulated clock, which moves when the pace waits. In each ms of that clock, `perMs` HTTP
+ * requests arrive.
  */
 function openPace(perMs: number) {
   const state = { now: START, requests: 0, perMs };
@@ -28,14 +29,14 @@ function openPace(perMs: number) {
     }
     return state.now - startedAt;
   };
-  // This call makes the stream pace read the number of HTTP requests for the first time.
+  // In this call the stream pace reads the number of HTTP requests for the first time.
   void pace.turn(new AbortController().signal);
   return { state, pass, pace, send };
 }
 
 /**
- * Creates a stream pace with a simulated clock, under HTTP requests that never stop. Several streams can wait for it at
- * once.
+ * Creates a stream pace on a simulated clock while HTTP requests arrive all the time. Several streams can wait for the
+ * pace at the same time.
  */
 function openBusyPace() {
   const waiting: { readonly at: number; readonly wake: () => void }[] = [];
@@ -84,7 +85,7 @@ test("waiting streams continue in the order of their requests", async () => {
   for (let stream = 1; stream <= 20; stream++) {
     void pace.turn(new AbortController().signal).then((sent) => {
       gone.push(stream);
-      // A stream reads its events before it sends them.
+      // A stream first reads its events, so it says only a moment later that it has sent them.
       setImmediate(() => sent(128));
     });
   }

@@ -63,7 +63,7 @@ for (const [caller, headersOf] of Object.entries(CALLERS)) {
     await reader.read();
     harness.deps.authentication.replace([{ name: "tests", sha256: "0".repeat(64) }]);
     const rest = await restOf(reader);
-    // One chunk may have been read ahead.
+    // The stream may have read one chunk ahead. So some events may come before it is cut off.
     expect(rest).toEndWith("cut off");
     expect(rest).not.toContain('"position":2000,');
     expect(harness.deps.load.streams).toBe(0);
@@ -132,7 +132,7 @@ test("streams are limited per caller, or per address without configured tokens",
   );
   for (const asked of [{ token: TOKEN }, { headers }]) {
     const refused = await ask(harness.app, "/events", asked);
-    // Without this, the test would read a stream that never ends.
+    // If the service did not refuse this stream, the next line would read it for ever.
     expect(refused.status).toBe(429);
     expect([refused.headers.get("retry-after"), await problemIn(refused)]).toEqual(["5", "429 too-many-streams"]);
   }

@@ -10,7 +10,7 @@ export interface AnswerReader {
   readonly answers: readonly WireAnswer[];
   /** Adds bytes that were received on the connection, and parses the answers that are now complete. */
   take(bytes: Uint8Array): void;
-  /** Declares that the next answer is to a HEAD request, so it states a length but has no body. */
+  /** Says that the next answer is to a HEAD request. It states a length, but has no body. */
   expectNoBody(): void;
 }
 
@@ -30,7 +30,8 @@ export function createReader(): AnswerReader {
     if (headEnds === -1) return undefined;
     const { status, headers } = headOf(seen.toString("latin1", 0, headEnds));
     const isBodiless = bodiless.has(answers.length) || status < 200 || status === 204 || status === 304;
-    // An event stream never ends, so its head alone counts as the answer, and no other follows.
+    // The head of an event stream counts as its answer, because the stream never ends. No other answer follows on this
+    // connection.
     isStreaming = headers.get("content-type")?.[0] === "text/event-stream";
     if (isStreaming) return { status, headers, body: "" };
     const isChunked = headers.get("transfer-encoding")?.[0] === "chunked" && !isBodiless;

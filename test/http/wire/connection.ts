@@ -13,7 +13,7 @@ export interface Connection extends Disposable {
   readonly isClosed: boolean;
   /** Writes bytes; resolves once the system has accepted them or the connection is gone. */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** Declares that the next answer is to a HEAD request, so no body follows its head. */
+  /** Says that the next answer is to a HEAD request, so no body follows its head. */
   expectNoBody(): void;
   /** Signals to the service that no more bytes follow. */
   end(): void;
@@ -40,7 +40,7 @@ export async function openConnection(url: string, from = "127.0.0.1"): Promise<C
     changed = Promise.withResolvers();
   };
   socket.on("connect", change).on("close", change);
-  // A reset also closes the connection.
+  // A connection that is reset also closes, so its error needs no handling here.
   socket.on("error", () => {});
   socket.on("data", (bytes) => {
     reader.take(Buffer.from(bytes));

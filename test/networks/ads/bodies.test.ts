@@ -205,7 +205,7 @@ async function postedConversion(network: (typeof NETWORKS)[number], given: Parti
   return bodies[0]!;
 }
 
-/** Returns what the network's documents say against the only event of a request. */
+/** Returns in what the only event of a request contradicts the network's documents. */
 function faultsIn(body: string, member: "events" | "data", schema: TSchema): readonly string[] {
   const events: unknown = JSON.parse(body)[member];
   return [...Value.Errors(Type.Tuple([schema]), events)].map(({ path, message }) => `${path}: ${message}`);
@@ -239,7 +239,7 @@ test.each(PRICES)(
       event_id: "order-1001",
       event_time: Math.floor(at / 1_000),
     });
-    // The text is compared, because parsing would hide a digit that a binary fraction does not hold.
+    // Compares the text of the request. Parsing would hide a digit that a binary fraction cannot represent.
     expect(snap).toContain(`"custom_data":{"value":${value},"currency":"${code}"}`);
   },
 );

@@ -25,7 +25,7 @@ test.each<[number, object | string, DispatchResult["outcome"] | "stopped"]>([
   [200, {}, "in_doubt"],
   [200, { id: "x" }, "in_doubt"],
   [200, "<html>", "in_doubt"],
-  // Without `wait` the answer does not show whether the message was saved.
+  // The request has no `wait`, so Discord's answer does not show if the message was saved.
   [204, "", "in_doubt"],
   [302, "", "in_doubt"],
   [400, refused(50_035), "refused"],
@@ -96,7 +96,7 @@ test.each([
   const channel = createDiscordChannel({ webhookUrl, safeFetch: safeFetchTo(server.url) });
   await channel.send(MESSAGE, OPTIONS);
   expect(server.requests.map(({ path }) => path)).toEqual([called]);
-  // The channel's credential stays as the operator configured it.
+  // The credential of the channel is the URL as the operator configured it, without what the channel adds.
   expect(channel.credential).toBe(webhookUrl);
 });
 
@@ -126,7 +126,7 @@ describe("a text", () => {
     ["a\n- b\n1. c\n-# d", "a\n\\- b\n1\\. c\n\\-\\# d"],
     ["  - a", "  \\- a"],
     ["https://e.example/a_b?c=*d* *e*", "https://e.example/a_b?c=*d* \\*e\\*"],
-    // Discord would end the address at the bracket and interpret the rest.
+    // Discord would end the address at the bracket and interpret the rest as a mention, so all of it is escaped.
     ["https://e.example/<@1>", "https\\://e.example/\\<\\@1\\>"],
     ["https://e.example/a_b.", "https\\://e.example/a\\_b."],
     ["\\*", "\\\\\\*"],

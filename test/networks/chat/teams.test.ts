@@ -23,7 +23,7 @@ const RUN = { "x-ms-workflow-run-id": "08585287554177334956CU00" };
 test.each<[number, object | string, Record<string, string>, DispatchResult["outcome"] | "stopped"]>([
   [202, "", {}, "delivered"],
   [200, "", RUN, "delivered"],
-  // A page from a proxy or gateway.
+  // This answer is a page of a proxy or gateway.
   [200, "<html>", {}, "in_doubt"],
   [200, "1", {}, "in_doubt"],
   [204, "", {}, "in_doubt"],

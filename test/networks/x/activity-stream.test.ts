@@ -66,7 +66,7 @@ test("a refused token of the app is no reason to refresh the user's", async () =
   expect(await refused(client.check())).toMatchObject(refusal);
   expect(await refused(client.subscribe(access_token, own()))).toMatchObject(refusal);
   expect(await refused(client.open(own(), new AbortController().signal))).toMatchObject(refusal);
-  // A user's access token cannot open the stream either: X expects the app's token.
+  // The stream needs the app's token, so a user's access token cannot open it either.
   const asUser = openClient(access_token).open(own(), new AbortController().signal);
   expect(await refused(asUser)).toMatchObject({ kind: "stopped", stop: "missing_scope" });
 });
@@ -101,7 +101,7 @@ test("the client reads signals with any id, and ends when the stream ends", asyn
   sandbox.x.activity.subscriptions.clear();
   await Bun.sleep(0);
   for (const connection of sandbox.x.activity.connections) {
-    // Lines for another user, of another type, and in unknown forms.
+    // Writes lines that the client must ignore: about another user, of another type, and in unknown forms.
     connection.write(
       `${JSON.stringify({ data: { event_type: "dm.received", filter: { user_id: "1" }, payload: {} } })}\r\n`,
     );

@@ -2,7 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import type { CampaignDefinition } from "../../../events/campaign.ts";
 import { campaigns } from "../../../projections/campaigns.ts";
+import { loadConfig } from "../../../src/config/config.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
+import { changeCampaign, createCampaign } from "../../../src/outreach/campaigns/campaigns.operations.ts";
 import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { openCommands } from "../../harness/memory/commands.ts";
@@ -86,19 +88,112 @@ test("a command changes a campaign's gap and topic, and removes them", async () 
   const given = ["--text", "Hi", "--gap-days", "25", "--topic", "news"];
   expect((await world.run(commands, "create", "spring", ...given)).code).toBe(0);
   expect(await show()).toEqual(["Hi", 25, "news"]);
-  // After the operator raises CONTACT_GAP_DAYS, a change of the text alone is no change of the gap.
+  // `show` gives the longer of CONTACT_GAP_DAYS and the campaign's own gap. The campaign keeps its own 25 days when
+  // only its text changes.
   world.env["CONTACT_GAP_DAYS"] = "40";
   expect([await change("--text", "Ho"), await show()]).toEqual([0, ["Ho", 40, "news"]]);
   world.env["CONTACT_GAP_DAYS"] = "20";
   expect([await change("--topic", ""), await show()]).toEqual([0, ["Ho", 25, null]]);
   expect([await change("--gap-days", "0"), await show()]).toEqual([0, ["Ho", 20, null]]);
+  // A consent's topic is trimmed, so one with spaces around it would cover no campaign.
+  expect([await change("--topic", " news "), await show()]).toEqual([0, ["Ho", 20, "news"]]);
+  const { position } = await world.store.head();
+  expect([await change(), await change("--text", "Ho", "--topic", "news"), await world.store.head()]).toMatchObject([
+    0,
+    0,
+    { position },
+  ]);
+});
+
+test("a command warns of a text without a way to opt out, and of fields that no recipient has", async () => {
+  await using world = await openCommands(undefined, {
+    PUBLIC_URL: "http://localhost:1",
+    MESSAGE_TEMPLATE: "{{optout}}",
+  });
+  await world.append(STREAMS.outreach, [addedOf({ username: "ann" }, { fields: { city: "Rome" } })]);
+  const warned = async (...args: string[]) => (await world.run(commands, ...args)).out;
+  const created = "The campaign spring was created, for all recipients.";
+  const without = "Variants without a way to opt out: B. Add {{optout}}, or a sentence with one of STOP_WORDS.";
+  expect(await warned("create", "spring", "--text", "{{optout}}\n---\n{{city}}")).toBe(`${created} ${without}\n`);
+  const missing = "no imported recipient has nmae; import it or give a fallback {{field|text}}.";
+  const changed = "The campaign spring was changed, for all recipients.";
+  expect(await warned("change", "spring", "--text", "{{nmae}} {{town|here}} {{optout}}")).toBe(
+    `${changed} ${missing}\n`,
+  );
+});
+
+test.each(LOG_ENGINES)(
+  "a change of a campaign that another operator changed meanwhile is refused: in a log %s",
+  async (engine) => {
+    await using world = await openOutreachOn(engine);
+    await world.append([created("Hi")]);
+    const { context, projector } = await world.start();
+    const { outreach, links } = loadConfig({}, () => "");
+    const changing = { ...context, config: { outreach, links } } as never;
+    const change = (text: string, changed_at: string) =>
+      changeCampaign.run(changing, { name: "spring", text, changed_at }, METADATA);
+    const read = () => projector.state("campaigns").named.get("spring")!;
+    const { changed_at } = read();
+    world.time.jump(1_000);
+    expect(await change("one", changed_at)).toMatchObject({ campaign: { text: "one" } });
+    expect(await change("two", changed_at)).toMatchObject({ refusal: "campaign_changed" });
+    // A client that got no answer sends its change once more.
+    expect(await change("one", changed_at)).toMatchObject({ campaign: { text: "one" } });
+    expect(await world.events("CampaignChanged")).toHaveLength(1);
+    const newer = read().changed_at;
+    world.time.jump(1_000);
+    const together = await Promise.all([change("two", newer), change("three", newer)]);
+    expect(together).toContainEqual(expect.objectContaining({ refusal: "campaign_changed" }));
+    expect(together).toContainEqual(
+      expect.objectContaining({ campaign: expect.objectContaining({ text: read().text }) }),
+    );
+  },
+);
+
+test.each(LOG_ENGINES)("topics that differ by case are one, as the first is spelt: in a log %s", async (engine) => {
+  await using world = await openOutreachOn(engine);
+  const consent = { recipient: { id: "7" }, basis: "opt_in", consent_for: "NEWS" } as const;
+  await world.append([
+    { type: "ConsentRecorded", data: consent },
+    { type: "ConsentRecorded", data: { ...consent, basis: "none", consent_for: "news" } },
+  ]);
+  const { context, projector } = await world.start();
+  const { outreach, links } = loadConfig({}, () => "");
+  const saving = { ...context, config: { outreach, links } } as never;
+  const create = (name: string, topic: string) =>
+    createCampaign.run(saving, { name, text: "Hi, reply STOP", topic }, METADATA);
+  expect(await create("one", "News")).toMatchObject({ campaign: { topic: "News" }, notes: [] });
+  const notes = ['the topic is spelt "News", as in another campaign: case makes no other topic'];
+  expect(await create("two", " NEWS ")).toMatchObject({ campaign: { topic: "News" }, notes });
+  const change = (name: string, topic: string) => changeCampaign.run(saving, { name, topic }, METADATA);
+  expect(await change("one", "news")).toMatchObject({ campaign: { topic: "News" }, notes });
+  expect(await change("two", "")).toMatchObject({ campaign: { topic: null }, notes: [] });
+  expect(await change("one", "news")).toMatchObject({ campaign: { topic: "news" }, notes: [] });
+  expect(projector.state("campaigns").named.get("one")).toMatchObject({ topic: "news" });
+  const contact = [...projector.state("contacts").people.values()].find(({ id }) => id === "7");
+  expect(contact?.consents_for).toEqual({ NEWS: { basis: "none" } });
+  const recorded = (await world.events("ConsentRecorded")) as { data: { consent_for: string } }[];
+  expect(recorded.map(({ data }) => data.consent_for)).toEqual(["NEWS", "news"]);
+});
+
+test("a name that is taken is refused with what to do", async () => {
+  await using world = await openCommands();
+  await world.append(STREAMS.outreach, [created("Hi"), { type: "CampaignEnded", data: { name: "spring" } }]);
+  const refused = await world.run(commands, "create", "spring", "--text", "Hi").then(
+    ({ err }) => err,
+    (error: Error) => error.message,
+  );
+  expect(refused).toContain("The name spring is taken, also once its campaign has ended. Choose another.");
 });
 
 describe("a campaign that is changed while its run is in progress", () => {
   const EVIDENCE = { consent_at: "2026-01-01", consent_source: "form" };
   const added = (id: string, city: string) => addedOf({ id }, { ...EVIDENCE, fields: { city } });
 
-  /** Runs a campaign for Rome and Pisa, which is changed by `change` once its first message is sent. Returns the sent texts. */
+  /**
+   * Runs a campaign for Rome and Pisa, and changes the campaign by `change` as soon as its first message is sent.
+   * Returns the sent texts.
+   */
   async function runChanged(engine: LogEngine, change: Partial<CampaignDefinition>) {
     await using world = await openOutreachOn(engine);
     const definition = { name: "spring", text: "Rome", audience: { fields: ["city=Rome|Pisa"] } };

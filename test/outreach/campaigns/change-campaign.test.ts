@@ -57,13 +57,16 @@ describe("a campaign", () => {
     [{ audience: { clicked: "go.example/x" } }, "clicked: the log has no link go.example/x"],
     [{ audience: { days: 3 } }, "messaged: days, replied and failed need messaged beside them"],
     [{ audience: { messaged: "default", days: 3 } }, undefined],
-    [{ audience: { messaged: "never" } }, "messaged: there is no campaign never"],
+    [{ audience: { messaged: "never" } }, 'messaged: there is no campaign "never"'],
+    [{ audience: { messaged: "" } }, 'messaged: there is no campaign ""'],
+    [{ audience: { fields: ["=Rome"] } }, "fields: a condition names no field; write city=Rome, or city"],
     [{ audience: { messaged: "one" } }, undefined],
     [{ audience: { messaged: "two" } }, "messaged: a chain has at most 2 follow-ups after a first message"],
     [
       { name: "spring", audience: { messaged: "spring" } },
-      "messaged: a chain has at most 2 follow-ups after a first message",
+      "messaged: the campaigns would follow each other in a circle",
     ],
+    [{ name: "spring", audience: { messaged: "two" } }, "messaged: the campaigns would follow each other in a circle"],
     [
       { name: "spring", audience: { messaged: "default" } },
       "messaged: a chain has at most 2 follow-ups after a first message",

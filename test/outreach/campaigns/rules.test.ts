@@ -39,7 +39,7 @@ const replied = (received_at: string): NewEvent => ({
   data: { recipient: ANN, message_id: "1", received_at },
 });
 
-/** Judges Ann for a run of the campaign, some days after the events. */
+/** Judges if Ann may get a message of the campaign `days` days after the events. */
 const judge =
   (campaign: string | undefined, days = 0, rules = RULES) =>
   (state: OutreachState) => {
@@ -202,6 +202,22 @@ describe("consent", () => {
       .thenAnswers(ASK);
   });
 
+  test("for a topic holds for all spellings that differ by case or accents", () => {
+    const tea = created("tea", {}, { topic: "Früh-News" });
+    const given_for = (consent_for: string) => recorded({ basis: "opt_in", ...EVIDENCE, consent_for });
+    const consented = given(addedOf(ANN), tea, given_for("FRÜH-NEWS".normalize("NFD")));
+    consented.when(judge("tea")).thenAnswers(ASK);
+    const before = [listed, tea, withdrawn("früh-news")];
+    given(...before)
+      .when(judge("tea"))
+      .thenAnswers(refused);
+    given(...before, given_for("Früh-news"))
+      .when(judge("tea"))
+      .thenAnswers(ASK);
+    given(addedOf(ANN), tea, given_for("Früh-News"), withdrawn("FRÜH-NEWS")).when(judge("tea")).thenAnswers(refused);
+    given(listed, created("spring"), withdrawn("Spring")).when(judge("spring")).thenAnswers(refused);
+  });
+
   test("that is withdrawn under one of two names stays withdrawn once they are known to be one recipient", () => {
     const byHandle = { recipient: { username: "ann" } };
     const byId = { recipient: { id: "7" } };
@@ -211,7 +227,7 @@ describe("consent", () => {
       [byId, byHandle],
     ] as const) {
       const events: NewEvent[] = [
-        { type: "ConsentRecorded", data: { ...one, basis: "none", consent_for: "spring" } },
+        { type: "ConsentRecorded", data: { ...one, basis: "none", consent_for: "Spring" } },
         { type: "ConsentRecorded", data: { ...other, ...consent } },
       ];
       given(...events, ...campaigns, addedOf(ANN))
@@ -233,7 +249,10 @@ describe("an audience of recipients who clicked", () => {
     data: { attempt_id: "a spring", run_id: "r", recipient: ANN, campaign: "spring", ...FREED, retry: false },
   };
   const clicked = (link: string): NewEvent => ({ type: "PersonalLinkClicked", data: { code: `own-${link}` } });
-  /** Events for as many seconds after a message as a request may be the network's own. */
+  /**
+   * One event a second, until FETCH_MS has passed. Within that time after a message, a request for its link may come
+   * from the network itself.
+   */
   const pause = Array.from({ length: FETCH_MS / 1_000 }, () => clickOf());
   const asked = created("asked", { clicked: "go.example/a" });
 

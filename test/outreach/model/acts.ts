@@ -56,7 +56,7 @@ export interface Naming {
   readonly selection: RunSelection;
 }
 
-/** A caller asks for a run for named recipients, or has them join the run in progress. */
+/** Simulates a caller who requests a run for named recipients. If a run is in progress, the recipients may join it. */
 export async function triggerNamed(house: House, { which, people, byId, dryRun, selection }: Naming): Promise<void> {
   const recipients = people.map((index) => named(house, index, byId));
   const { runner, look } = await listening(house, which);

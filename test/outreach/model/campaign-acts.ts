@@ -9,7 +9,10 @@ const DAY_MS = 24 * HOUR_MS;
 
 export const campaign = fc.constantFrom<(string | undefined)[]>(undefined, ...Object.keys(CAMPAIGNS));
 
-/** Days that pass between two runs of campaigns: less than a gap, one gap, and more. */
+/**
+ * Time in ms between two runs of campaigns: less than GAP_DAYS, slightly more than it (twice as likely), and slightly
+ * more than SPRING_GAP_DAYS.
+ */
 const apart = fc.constantFrom(DAY_MS, 2 * DAY_MS + HOUR_MS, 2 * DAY_MS + HOUR_MS, 4 * DAY_MS + HOUR_MS);
 
 /** Event that occurs between two messages to a person, or while the second one waits. */
@@ -17,7 +20,10 @@ const between = fc.constantFrom("nothing", "a reply", "an old reply", "a reply a
 
 const anyRuns = fc.array(fc.record({ campaign, apart, between, who: fc.nat(3) }), { minLength: 2, maxLength: 5 });
 
-/** Orders of campaigns in which each but the last may follow the one before; the last would be a follow-up too many. */
+/**
+ * Orders of campaigns. In the first two, the last campaign would send a third follow-up, which is one too many. The
+ * third order alternates campaigns with different gaps.
+ */
 const ORDERS = [
   [undefined, "first", "second", "fourth"],
   [undefined, "first", "second", "third"],
@@ -48,8 +54,8 @@ export async function runChain(house: House, { which, runs }: typeof chain exten
 }
 
 /**
- * Appends a reply of the next person that a run has decided to write to, before the run's intent is appended; without
- * `isReply`, the operator's hold of that person.
+ * After a run has decided to write to a person and before it appends the intent, appends that person's reply. If
+ * `isReply` is false, appends an event that holds the person for an operator instead.
  */
 export function answerAtIntent({ witness, network, append, clock }: House, isReply: boolean): void {
   witness.ambush(async (id) => {

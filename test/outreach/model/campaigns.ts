@@ -5,8 +5,8 @@ import type { House } from "./simulated-world.ts";
 import { CONSENT_FOR } from "./initial-state.ts";
 
 /**
- * Campaigns in each generated history, in addition to `default`. `follows` names the campaign after whose message this
- * one sends a follow-up.
+ * Campaigns in each generated history, in addition to `default`. `follows`: the campaign sends its message only after a
+ * message of this other campaign.
  */
 export const CAMPAIGNS: Readonly<Record<string, { readonly follows?: string; readonly basis?: "dm_first" }>> = {
   spring: {},
@@ -48,8 +48,8 @@ export function campaignOfText(text: string): string {
 }
 
 /**
- * Notes that a person wrote to us, or that a run held their messages because of that: either ends the follow-ups to
- * messages before it.
+ * Notes that a person answered us, or that a run held a person because of their reply. Neither may get a follow-up to
+ * an earlier message.
  */
 export function noteAnswer(
   { answers }: Books,
@@ -59,7 +59,10 @@ export function noteAnswer(
   answers.push({ id: about, position: event.position, at: Date.parse(event.data.received_at) });
 }
 
-/** Checks that an intent keeps the rules of campaigns. `wasMoved`: the log's clock was moved shortly before. */
+/**
+ * Checks that an intent obeys the rules of campaigns. If `wasMoved`, the log's clock was moved shortly before, so the
+ * gap between messages is not checked.
+ */
 export function checkCampaign(books: Books, attempt: Attempt, house: House, wasMoved: boolean): void {
   const { recipientId: id, campaign: name, time, position } = attempt;
   const about = { id, name, position };
@@ -78,12 +81,16 @@ export function checkCampaign(books: Books, attempt: Attempt, house: House, wasM
   const isFound = books.found.has(id);
   const chainOf = before.filter((one) => one.campaign === "default" || CAMPAIGNS[one.campaign]?.follows !== undefined);
   if (!isFound && !chainOf.some((one) => one.campaign === followed)) violated("a follow-up of nothing", about);
-  // A message that was not delivered, and its repeat that an operator allowed, are one message of the chain.
+  // A failed message and its repeat, which an operator allowed, belong to the same campaign, so the chain counts them
+  // once.
   if (new Set(chainOf.map((one) => one.campaign)).size > FOLLOW_UPS_MAX) violated("a follow-up too many", about);
   if (isAnswered(books, attempt, position)) violated("a follow-up after a reply", about);
 }
 
-/** True if the log held an answer of the recipient to a message of the chain before the position. */
+/**
+ * True if the log held a reply of the recipient before `position`, sent after the first message of the attempt's chain
+ * of follow-ups.
+ */
 export function isAnswered({ answers, attempts }: Books, { recipientId, campaign: name }: Attempt, position: number) {
   if (CAMPAIGNS[name]?.follows === undefined) return false;
   const chainOf = [...attempts.values()].filter((one) => {
@@ -93,7 +100,8 @@ export function isAnswered({ answers, attempts }: Books, { recipientId, campaign
   const [first] = chainOf.toSorted((one, other) => one.time - other.time);
   return answers.some((answer) => {
     if (first === undefined || answer.id !== recipientId || answer.position >= position) return false;
-    // A message of the same millisecond that the log held before the intent is no reply to it: the recipient wrote first.
+    // If reply and first message have the same millisecond, their order in the log decides. A reply that the log held
+    // before the intent answers nothing, because the recipient wrote first.
     return answer.at === first.time ? answer.position > first.position : answer.at > first.time;
   });
 }

@@ -359,7 +359,8 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
       });
       trigger(instance, false);
       await house.clockwork.pass(MINUTE_MS);
-      // If this run records no intent, a later run's intent must not set off this jump of the clock.
+      // Disarms the clock jump that the next intent would set off. If this run recorded no intent, a later run's intent
+      // must not set it off.
       isOver = true;
       house.setClocksRight();
     },
@@ -388,7 +389,8 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   }),
   command("lose a run", loss, loseRun),
   command("restore beside the living", beside, restoreBeside),
-  // This command is in the list twice, because it does nothing for logs in a file, which are half of all.
+  // This command is listed twice, so that it is drawn more often: half of all histories have a log in a file, where it
+  // does nothing.
   command("restore beside the living", beside, restoreBeside),
   command("import an export", fc.nat(12), importExport),
   command("a day passes", fc.constantFrom(25 * HOUR_MS, 25 * HOUR_MS, 25 * HOUR_MS, 31 * 24 * HOUR_MS), (house, ms) =>

@@ -40,7 +40,8 @@ export async function rename(house: House, { who, list }: { who: number; list: b
   const { people, network, append } = house;
   const id = personId(who % people.length);
   const user = network.people.get(id);
-  // If the log knows a person only by a handle, a change of handle would lose them.
+  // If the log knows a person only by a handle, it would lose track of the person after a change of the handle. So such
+  // people keep theirs.
   if (user === undefined || people[who % people.length] === "by_handle") return;
   const known = await knownHolder(house, user.username);
   if (known !== undefined && known.id !== id) return;
@@ -52,9 +53,15 @@ export async function rename(house: House, { who, list }: { who: number; list: b
 /** Circumstances in which a person's handle passes to a new person. */
 interface HandOver {
   readonly who: number;
-  /** True if an operator imports the new holder, by the handle alone, once the log knows whose it is. */
+  /**
+   * True if an operator imports the new holder by the handle alone, after the log has learned that the handle is
+   * theirs.
+   */
   readonly list: boolean;
-  /** True if an operator then erases the previous holder and repeats the import. Neither import may be affected. */
+  /**
+   * True if an operator then erases the handle's previous holder and imports the new holder a second time. The erasure
+   * must not affect either import.
+   */
   readonly isForgotten: boolean;
 }
 

@@ -11,15 +11,17 @@ export async function checkErased(house: House): Promise<void> {
     const { position, type, data } = event;
     const was = witness.asAppended(event).data;
     const about = witness.about(position);
-    // Outcomes of an erased person's attempts may follow the erasure and are written without a name.
+    // Skips events that name no recipient, and outcomes that were appended after the erasure, which are written without
+    // a name.
     if (!("recipient" in data) || !("recipient" in was) || about === undefined || isErased(was.recipient)) continue;
     const told = { position, type, about, recipient: data.recipient };
     const { id, username = "" } = was.recipient;
-    // An erased person's handle may name another person, unless the log could tell at the erasure.
+    // An event with a handle alone may be erased although it means another person: if it came after the handle's
+    // erasure, or if the log could not tell the two apart.
     const isLater = witness.appendedAt(position) >= (forgottenHandles.get(username.toLowerCase()) ?? Infinity);
     const mayBeTheirs = id === undefined && (isLater || takenForTheirs.has(was));
     if (isErased(data.recipient) && !forgotten.has(about) && !mayBeTheirs) violated("another person was erased", told);
-    // A row with a handle alone may be another person's if the log never saw that handle with the id.
+    // Only events with an id must be erased: an event with a handle alone may mean another person.
     const isKnown = id !== undefined;
     if (isKnown && !isErased(data.recipient) && forgotten.has(about)) violated("a person was not erased", told);
   }

@@ -12,7 +12,7 @@ import { createTally } from "./tally.ts";
 /** Result of the search, which is its last line of output. */
 export interface Hunted {
   readonly found: boolean;
-  /** Number of histories that were tried. */
+  /** Number of histories that the search tried. */
   readonly after: number;
   /** Number of commands in the shortest history that breaks a rule; 0 if there is none. */
   readonly commands: number;

@@ -62,7 +62,7 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   await ledger.check();
   house.killAll();
   house.setClocksRight();
-  // If the log's clock was ahead, its newest event lies in the future.
+  // Waits until the time of the log's newest event, which lies in the future if the log's clock was ahead.
   await clockwork.pass(Math.max(0, Date.parse((await house.store.head()).time ?? "") - house.clock()));
   await passGap(house);
   await authorize(house);
@@ -71,7 +71,7 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   await clockwork.pass(5 * SETTLE_MS);
   let reason = await runInWindows(house, last);
   if (reason === "log_restored") {
-    // A run writes to no recipient on the day of a restore.
+    // After a restore, a run writes to no recipient for a day.
     await clockwork.pass(DAY_MS_MAX);
     reason = await runInWindows(house, last);
   }
@@ -84,8 +84,8 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
 const RUNS_MAX = 6;
 
 /**
- * Makes a run at each opening of the sending window in any zone, and returns why the first run ended that no window cut
- * short. `completed` if there is none: outside the quota zone's hours, each run postpones unknown handles.
+ * Makes runs until one ends for a reason other than the sending window or the time limit, and returns that reason;
+ * `completed` if the window cut all of them short. Before each run, waits until the window opens in some zone.
  */
 async function runInWindows(house: House, last: Instance): Promise<string | undefined> {
   const { window } = house.setting;
@@ -129,7 +129,8 @@ function checkAttempt(books: Books, attempt: Attempt, house: House): void {
   const takenBy = attempt.asks.filter(({ took }) => took?.accepted !== undefined);
   const about = JSON.stringify(attempt);
   if (attempt.state === "open") throw new Violation(`an attempt without an outcome ${about}`);
-  // In the end the first account is linked again, and it does not look for messages of another account.
+  // In the end the first account is linked again. A lookup finds only messages of this account, and none that the
+  // second account sent.
   const isShown =
     attempt.accountId === OWN.id && clockwork.now() - witness.appendedAt(attempt.position) < LOOKED_FOR_MS;
   if (attempt.state === "in_doubt") {
@@ -137,18 +138,19 @@ function checkAttempt(books: Books, attempt: Attempt, house: House): void {
     if (isFound) throw new Violation(`left in doubt ${about}`);
     return;
   }
-  // After a restore the outcome may come from the message of a lost attempt.
+  // After a restore, the message that settles this attempt may be that of another attempt, which only the lost log had.
   if (attempt.state === "sent" && takenBy.length !== 1 && replaced.length === 0)
     throw new Violation(`sent, but not taken once ${about}`);
   if (attempt.state !== "failed" || takenBy.length === 0) return;
-  // The process that made the request was paused until another one had settled the attempt, so it could not know.
+  // An attempt that counts as not delivered may have a message only if its process was paused while another one settled
+  // it. The paused process could not know of that when it made the request.
   const isLate = takenBy.every(({ took }) => (took?.head ?? 0) >= (attempt.settledAt ?? 0));
   if (!isLate || attempt.reason !== "not_delivered") throw new Violation(`failed, but taken ${about}`);
 }
 
 /**
- * True if the recipient has a message that only a lost log knew. Its page to opt out has another code, so a lookup finds
- * a message of ours with another text, and leaves the attempt to an operator.
+ * True if the recipient has a message that only a lost log knew. A lookup then finds a message of ours with another
+ * text, and leaves the attempt to an operator.
  */
 function hasLostMessage({ messageIds }: Books, { recipientId, asks }: Attempt, { network, replaced }: House): boolean {
   const own = new Set(asks.flatMap(({ took }) => took?.accepted?.id ?? []));
@@ -162,13 +164,15 @@ function checkNobodyForgotten(house: House, books: Books): void {
     const id = personId(index);
     if (kind !== "open" && kind !== "twice" && kind !== "by_handle") continue;
     if (!books.listed.has(id) || books.found.has(id)) continue;
-    // A person who has or had the handle of a person who opted out gets nothing either.
+    // A person who ever took over another person's handle may rightly get nothing, because the previous holder may have
+    // opted out under that handle.
     if (house.everHeirs.has(id)) continue;
     if (books.held.has(id)) continue;
     // The log may know this person only by a handle, without an id. If a suppression list holds the hash of that
     // handle, it is right that the person got no message.
     if ([...books.hashedHandles].some((handle) => idOfHandle(handle) === id)) continue;
-    // A restored log may know the recipient only by a handle that belongs to another person now.
+    // A restored log may know this recipient only by a handle that now belongs to another person, so no run can reach
+    // the recipient.
     if (kind === "by_handle" && house.replaced.length > 0 && house.heirs.has(`user_${id}`)) continue;
     const attempted = [...books.attempts.values()].findLast(
       ({ recipientId, campaign }) => recipientId === id && campaign === "default",

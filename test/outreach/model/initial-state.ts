@@ -51,8 +51,8 @@ export interface Setting {
 }
 
 /**
- * Time zones with start times of a history: mostly shortly before midnight, on common days, on days when clocks change,
- * and where a zone skips or ends a date.
+ * Time zones with start times of histories: mostly shortly before midnight, on ordinary days, on days when clocks
+ * change, and at the date line, where a zone skips a day.
  */
 const BEGINNINGS = [
   ["UTC", "2026-03-01T08:00:00Z"],

@@ -38,12 +38,13 @@ export interface Instance {
   readonly runner: Runner;
   readonly projector: Projector;
   /**
-   * Moves the clock of this process's machine alone. If one process owns the log, there is only one clock, so all move.
+   * Moves the clock of this process's machine alone. If one process owns the log, there is only one clock, so it moves
+   * for all processes.
    */
   moveClock(ms: number): void;
   /** Returns how far the clock of this process's machine was moved, in ms. */
   aheadMs(): number;
-  /** Makes the check of the log that the service repeats each second. The process ends if its log was replaced. */
+  /** Makes the check that the service repeats each second: if the log was replaced, the process ends. */
   look(): Promise<void>;
   /** Sends a heartbeat. */
   beat(): Promise<void>;
@@ -70,8 +71,8 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   const refusing = learning.noting(witness.refusing(store));
   const head = (): number => (isReplaced() ? 0 : witness.head());
   const process = learning.watching(createProcess({ clockwork, store: refusing, head, onFate }));
-  // The projector's first read is a single step; another test covers crashes within it. The step scheduler does not
-  // wait for snapshots, so there are none.
+  // Only `subscribeBatches` goes through the process, so the projector's first read is a single step; another test
+  // covers crashes within it. Snapshots are off, because the step scheduler does not wait for them.
   const followed = { ...store, subscribeBatches: process.store.subscribeBatches, snapshots: NO_SNAPSHOTS };
   const projector = await startProjector(followed, { logger: SILENT, erase: createEraseHandler(keyring) });
   let aheadMs = 0;
@@ -148,7 +149,8 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
         const { current } = projector.state("run");
         const isOther = triggered.kind === "joined" && current?.campaign !== request.selection?.campaign;
         if (isOther && current?.run_id === triggered.run_id) house.wrongJoins.push(triggered.run_id);
-        // A clock may be moved during the trigger's decision.
+        // A clock may be moved during the trigger's decision, so a start is wrong only if the clock was wrong both
+        // before and after it.
         if (triggered.kind === "started" && wasClockWrong && isClockWrong()) house.wrongStarts.push(triggered.run_id);
         return triggered;
       },
@@ -189,12 +191,15 @@ function pickRules({ dailyLimit, window, stopAfterFailures }: House["setting"]) 
 const ALIKE = { url: "http://model", version: "1", started_at: "", configuration: "", settings: {} };
 
 /**
- * Error for a log that lost events which a process has read. It never occurs here, because logs are only lost as a
- * whole.
+ * Error for a process whose log lost events that the process has read. It never occurs in these histories, because a
+ * log is only lost as a whole.
  */
 const NOT_LOST = new Error("the log lost what was read of it");
 
-/** Runs a process's periodic work only on request: days pass in a history, and the work would fill them. */
+/**
+ * Creates a timer whose periodic work runs only when the test calls `ring`. Days pass in a history, and work at each
+ * interval would fill them.
+ */
 function createAlarm() {
   let wake = (): void => {};
   let asleep = Promise.withResolvers<void>();
@@ -216,8 +221,8 @@ function createAlarm() {
 }
 
 /**
- * Tracks if a process can know the time: it heard from the log's clock, by an answer or a lease, since that clock was
- * last moved.
+ * Tracks if a process can know the log's time: the log has told it the time, in an answer or with a lease, since the
+ * log's clock was last moved.
  */
 function createLearning(house: House) {
   const grantedAt = new WeakMap<Lease, number>();
@@ -235,8 +240,8 @@ function createLearning(house: House) {
       },
     }),
     /**
-     * Wraps the log, to note how often its clock had been moved when it granted each lease. A lease tells its process
-     * the log's time, which the process then knows until the clock's next move.
+     * Wraps the log, to note at each grant of a lease how often the log's clock had been moved. A lease tells its
+     * process the log's time, which stays right until the clock's next move.
      */
     noting: (store: EventStore<Event>): EventStore<Event> => ({
       ...store,
@@ -284,8 +289,8 @@ export const PAGES_MAX = 1_000;
 function guarded(house: House, projector: Projector, clock: Clock): SocialNetwork {
   const { network, grant, clockwork, troubles } = house;
   /**
-   * Returns messages as the linked account sees them: messages of the first account count as its own, because both
-   * share a mailbox.
+   * Returns messages as the linked account sees them. It counts messages of the first account as its own, because both
+   * accounts share a mailbox.
    */
   const shared = <Message extends { readonly senderId: string }>(messages: readonly Message[]): Message[] => {
     const own = projector.state("account").user?.id ?? OWN.id;
@@ -310,7 +315,8 @@ function guarded(house: House, projector: Projector, clock: Clock): SocialNetwor
   const readPage = <Args extends unknown[], T>(ask: (token: string, ...args: Args) => Promise<T>) =>
     read(async (...args: [string, ...Args]) => {
       house.pagesRead += 1;
-      // The service stops reading a list whose pages repeat and counts it as unreadable.
+      // If the network's pages repeat, the service gives up reading the list. That counts as two failed calls, like a
+      // read whose retry fails too.
       if (network.cursors !== "onward") for (const what of ["failed", "failed"] as const) fail(what);
       if (house.pagesRead > PAGES_MAX) throw new SocialError("rejected", "enough");
       return ask(...args);

@@ -29,7 +29,9 @@ export function createLedger(house: House): Ledger {
   let position = 0;
   let asksSeen = 0;
 
-  /** Checks the requests to the network that were made before the log had an event after position `head`. */
+  /**
+   * Checks the requests to the network that processes made while the log's last event was at most at position `head`.
+   */
   const judgeUpTo = (head: number): void => {
     const { asks } = house.witness;
     for (let ask = asks[asksSeen]; ask !== undefined && ask.head <= head; ask = asks[asksSeen]) {
@@ -75,8 +77,8 @@ export function createLedger(house: House): Ledger {
 }
 
 /**
- * Finds suppressions that name only a handle, if no event of this log links that handle to an id and its holder has
- * changed handles. The linking event was lost with an earlier log.
+ * Finds suppressions by handle alone that this log cannot assign to a person: no event links the handle to an id, and
+ * the person has another handle now. Only a lost log had the linking event.
  */
 async function findUnlinked({ events, witness, network }: House): Promise<ReadonlySet<number>> {
   const named = (await events(1)).map(witness.asAppended).flatMap(({ type, position, data }) => {
@@ -91,7 +93,10 @@ async function findUnlinked({ events, witness, network }: House): Promise<Readon
   return new Set(unlinked.map(({ position }) => position));
 }
 
-/** Maximum time between the grant of a lease, which shows a clock's skew, and the request that follows, in ms. */
+/**
+ * Maximum time in ms between the grant of a lease, which tells a process how wrong its clock is, and the request that
+ * follows.
+ */
 const LATE_MS = 30_000;
 
 /** Checks that a process was allowed to ask the network to send a message, by what the log contained at that time. */
@@ -138,8 +143,8 @@ function checkAccepted(books: Books, { network, replaced }: House): void {
   const keyOf = ({ recipientId, text }: Accepted): string => `${recipientId} ${campaignOfText(text)}`;
   for (const [key, messages] of Map.groupBy(network.accepted, keyOf)) {
     const [recipientId = ""] = key.split(" ");
-    // True for a message that was sent under a lost log and that the network no longer showed at the next decision, so
-    // that no log could contain it.
+    // True if a message was sent under a lost log and the network no longer showed it when the next one was decided. No
+    // log could then know of it.
     const isUnseen = ({ createdAt }: Accepted, next: Accepted | undefined): boolean =>
       next !== undefined &&
       next.createdAt - createdAt > SHOWN_MS &&
@@ -151,7 +156,10 @@ function checkAccepted(books: Books, { network, replaced }: House): void {
   }
 }
 
-/** Ids of the messages of attempts in `excused`. The log could not know that they had arrived. */
+/**
+ * Returns the ids of messages that arrived although their attempts are recorded as not delivered and an operator
+ * allowed another message (`excused`).
+ */
 function excusedIn({ attempts, lostAsks, excused }: Books): ReadonlySet<string> {
   const asks = [...excused].flatMap((id) => (attempts.get(id) ?? lostAsks.get(id))?.asks ?? []);
   return new Set(asks.flatMap(({ took }) => took?.accepted?.id ?? []));

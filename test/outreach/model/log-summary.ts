@@ -50,7 +50,10 @@ export interface Books {
    * in ms since the epoch.
    */
   readonly answers: { readonly id: string; readonly position: number; readonly at: number }[];
-  /** Ids of recipients and campaigns, as keys of `ofCampaign`, for which a consent was withdrawn by name. */
+  /**
+   * Recipient and campaign, written like a key of `ofCampaign`, for each consent that was withdrawn for that campaign
+   * by its name.
+   */
   readonly withdrawn: Set<string>;
   /** Name of an ended campaign -> time of its end, by the network's clock. */
   readonly endedCampaigns: Map<string, number>;
@@ -60,7 +63,10 @@ export interface Books {
   readonly hashedHandles: Set<string>;
   /** Id of a recipient -> their lower-case handle, by the newest event that has both. */
   readonly handles: Map<string, string>;
-  /** Positions of suppressions that name only a handle, whose link to a recipient's id was lost with an earlier log. */
+  /**
+   * Positions of suppressions by handle alone that this log cannot assign to a recipient, because only a lost log had
+   * the event with the handle and the id.
+   */
   readonly unlinked: ReadonlySet<number>;
   /** Day -> number of messages that count toward its quota. */
   readonly places: Map<string, number>;
@@ -68,11 +74,11 @@ export interface Books {
   changedAt: number;
   /** Attempts of earlier logs that used the daily quota but are not in the present log. */
   readonly lost: Attempt[];
-  /** Id of an attempt -> its requests to the network that were made under an earlier log. */
+  /** Id of an attempt -> the requests to send its message that processes made under an earlier log. */
   readonly lostAsks: Map<string, Pick<Attempt, "asks">>;
   /**
-   * Ids of attempts that were recorded as not delivered, and whose recipients an operator allowed another message. The
-   * first message may have arrived nevertheless.
+   * Ids of attempts that were recorded as not delivered and after which an operator allowed another message. The first
+   * message may have arrived nevertheless.
    */
   readonly excused: Set<string>;
   readonly messageIds: Set<string>;
@@ -88,14 +94,14 @@ export interface Books {
   /** Ids of the runs that an operator asked to stop. */
   readonly stopped: Set<string>;
   /**
-   * Ids of stopped runs that made a request to the network after the stop. One is legal, because their last check came
-   * before the stop.
+   * Ids of stopped runs that made a request to the network after the stop. Each may make one, because its last check
+   * may have come before the stop.
    */
   readonly askedAfterStop: Set<string>;
   readonly counts: { sent: number; skipped: number; failed: number };
   /**
-   * Time until which opt-outs may be unread, ms since the epoch: the first reading of the inbox left older messages
-   * unread, and the log says so. 0 if it left none.
+   * Opt-outs received before this time, in ms since the epoch, may be unread, because the first reading of the inbox
+   * left older messages unread and recorded that. 0 if it left none.
    */
   backlogBefore: number;
   /** The linked account, and the position of the event that linked it. */
@@ -107,14 +113,14 @@ export interface Books {
         readonly at: number;
         /** The recipients that the run's caller selected. `recipients`: how many the caller named. */
         readonly selection: RunSelection & { readonly recipients?: number };
-        /** Ids of the people that callers requested, and of those among them who have no outcome yet. */
+        /** Ids of the people that callers requested. `waiting` has the ids of those who have no outcome yet. */
         readonly requested: Set<string>;
         readonly waiting: Set<string>;
       }
     | undefined;
   /** Number of times that a run waited for the sending window to open. */
   waits: number;
-  /** Number of recipients that callers requested, and of those that the run did not reach. */
+  /** Number of recipients that callers requested (`made`), and of those that the run did not reach (`notReached`). */
   readonly requests: { made: number; notReached: number };
   /** Number of messages given up in the last check before the request, because the sending window had closed. */
   late: number;
@@ -164,13 +170,14 @@ export function createBooks(unlinked: ReadonlySet<number> = new Set()): Books {
  */
 export function inherit(books: Books, before: Books, { replaced, forgotten }: House): void {
   const { head, ownTime } = replaced.at(-1) ?? { head: 0, ownTime: 0 };
-  // The asking process knew of a log longer than the present one.
+  // The process made the request under the lost log, which was longer than the present one. The request counts as made
+  // at the end of the copy.
   const known = (ask: Ask): Ask => (ask.took === undefined ? ask : { ...ask, took: { ...ask.took, head } });
   for (const [id, { asks }] of [...before.lostAsks, ...before.attempts])
     books.lostAsks.set(id, { asks: asks.map(known) });
   for (const [id, attempt] of books.attempts) attempt.asks = books.lostAsks.get(id)?.asks ?? [];
   for (const id of before.excused) books.excused.add(id);
-  // Attempts made while a clock was ahead do not count once it is right, because their days are in the future.
+  // An attempt made while a clock was ahead does not count once the clock is right, because its day lies in the future.
   const isLost = ({ id, isFreed, time }: Attempt): boolean =>
     isFreed !== true && time <= ownTime && !books.attempts.has(id);
   books.lost.push(...[...before.lost, ...before.attempts.values()].filter(isLost));

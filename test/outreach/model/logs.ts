@@ -32,8 +32,8 @@ export interface Log extends AsyncDisposable {
    */
   restore(options?: ReplaceOptions): Promise<boolean>;
   /**
-   * Replaces the log by a plain copy of its files, as other programs do; `begin` opens the copy first. Returns false if
-   * there is none.
+   * Replaces the log by a copy of its files, as a program other than ours makes it; `begin` opens the copy first.
+   * Returns false if there is no copy.
    */
   putBack(begin: (place: StorePlace) => Promise<void>, options?: ReplaceOptions): Promise<boolean>;
   /** Replaces the log by the import of an export that ended at `position`. */
@@ -41,7 +41,7 @@ export interface Log extends AsyncDisposable {
 }
 
 interface ReplaceOptions {
-  /** True to leave the lost log open for processes that use it. They see nothing of the new log. */
+  /** True to leave the lost log open for the processes that use it. They go on and see nothing of the new log. */
   readonly isBeside?: boolean;
 }
 
@@ -89,7 +89,8 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
     openLogAt(placeOf(file), {
       clock: () => clock(),
       makeId: () => "lost",
-      // The operator declares this for each copy and import: vault and keys stay where they are.
+      // Says that the present vault and keys belong to the opened log, as an operator declares after each restore and
+      // import.
       takeOverKeys: true,
     });
   /** Opens the log twice, one after the other: the first call creates the files. */
@@ -141,7 +142,8 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
       const { store } = placeOf(file);
       await begin({
         ...store,
-        // Imitates a server's log, which is found in another database after a restore.
+        // Imitates a log on a server. After a restore it is in another database, until the service takes note of that
+        // with `beginEpoch`.
         isElsewhere: async () => isElsewhere,
         async beginEpoch(...given) {
           await store.beginEpoch(...given);
@@ -168,8 +170,8 @@ function copyLog(from: string, to: string): void {
 }
 
 /**
- * Fills a key store from a copy of it, as a restore does: the store with more changes wins, and deleted keys stay
- * deleted.
+ * Fills a key store from a copy of it, as a restore does: the version with more changes stays, without the keys that
+ * were deleted in either.
  */
 async function copyKeys(from: string, to: string): Promise<void> {
   await using source = await sqliteSecrets(from).open();

@@ -66,8 +66,8 @@ async function awake(house: House): Promise<Instance> {
 }
 
 /**
- * Makes a message be lost with an unknown outcome. Then an operator allows another message to each recipient whose
- * message counts as not delivered.
+ * Makes the network lose a message without telling the run. Then an operator allows another message to each recipient
+ * whose message counts as not delivered.
  */
 async function allowRetries(house: House, ledger: Ledger): Promise<void> {
   house.network.answers.unshift({ doubt: "lost" });
@@ -100,12 +100,13 @@ export const beside: fc.Arbitrary<Beside> = fc.record({
 });
 
 /**
- * Checks that a restore is refused while an instance lives, and that an instance paused long enough to count as dead
- * ends at once when it resumes.
+ * Replaces a server's log while processes use it. Checks that this is refused if one of them lives, and that a paused
+ * process which counts as dead ends when it resumes.
  */
 export async function restoreBeside(house: House, { steps, isPaused, by }: Beside, ledger: Ledger): Promise<void> {
   const { clockwork, besides } = house;
-  // A log in a file cannot be replaced in place: the operator moves it away, and its owner ends.
+  // A log in a file cannot be replaced in place: the operator moves it away, and its owner ends. So there is nothing to
+  // check.
   if (house.setting.isOwned) return;
   await house.backUp();
   trigger(await awake(house), false);

@@ -40,7 +40,7 @@ const TAKE_PLACE = "      state.days.set(day, usedOn(state, day) + 1);\n";
 const CAMPAIGN_RULES = "src/outreach/campaigns/rules.ts";
 const DECIDED = "src/outreach/decide.ts";
 
-/** Each rule of campaigns, removed once. */
+/** Mutations that remove one rule of campaigns each. */
 const OF_CAMPAIGNS: readonly Mutation[] = [
   one("a campaign writes to a recipient again", CAMPAIGN_RULES, 'if (status === "open") return undefined;', "return;"),
   one("campaigns keep no gap", DECIDED, "refuseTooSoon(state, contact, rules)", "undefined"),
@@ -149,7 +149,8 @@ export const MUTATIONS: readonly Mutation[] = [
     "moment.ms < changed_at",
   ),
   {
-    // Breaks both checks, because either one suffices: a run asks about no more people than the day has places for.
+    // Removes two checks, because either one alone keeps the daily limit: one before each message, and one by which a
+    // run looks up no more people than the day has places for.
     name: "the day's places are counted only before a batch",
     edits: [
       {
@@ -293,8 +294,8 @@ export const MUTATIONS: readonly Mutation[] = [
     "const LATE_MS = -3_600_000;",
   ),
   {
-    // Breaks all three checks: a handle may change before the next check, so each check is the last chance for some
-    // recipients.
+    // Removes all three places where a suppression by hash is noted. A person may change their handle between them, so
+    // for some people each place is the last chance to notice the suppressed one.
     name: "a recipient who is suppressed by hash is named neither by a list, a message nor a skip",
     edits: [
       { file: SUPPRESS, from: "recipients.filter(isFound)", to: "recipients.filter(() => false)" },

@@ -46,7 +46,8 @@ export async function suppressByHand(house: House, { who, byId }: { readonly who
 }
 
 /**
- * Event that holds a person until an operator has read their reply, as appended by another process that read the inbox.
+ * Creates the event that holds a person until an operator has read their reply. The tests append it in place of another
+ * process that read the inbox.
  */
 export function hold({ people }: SimulatedNetwork, id: string, now: number): NewEvent {
   const recipient = { id, username: people.get(id)?.username ?? `user_${id}` };
@@ -58,7 +59,7 @@ export function hold({ people }: SimulatedNetwork, id: string, now: number): New
 export async function releaseHeld(house: House, id: string): Promise<void> {
   await using command = await openCommand(house);
   const contact = findContact(command.projector.state("contacts"), { id });
-  // The command rejects the model's ids as too short.
+  // The command needs a handle, because it rejects the short ids of these histories.
   if (contact?.username === undefined) return;
   await release({ ...command, sleep: async () => {}, random: () => 0.5 }, contact.username, METADATA);
 }
@@ -90,15 +91,15 @@ interface HashThenRename extends Omit<HashRow, "byId"> {
   readonly which: number;
   readonly dryRun: boolean;
   /**
-   * When the person writes to the account, if ever. The log then knows two of their handles, of which one is
-   * suppressed.
+   * When the person writes to the account, if ever: before or after they change their handle. If they write, the log
+   * knows both handles, of which one is suppressed.
    */
   readonly writes: "before" | "after" | "never";
 }
 
 /**
- * Suppresses a person's handle by hash and lets a run see the person with this handle. Then the person takes another
- * one.
+ * Suppresses a person's handle by its hash, lets a run see the person under this handle, and then gives the person
+ * another handle.
  */
 export async function suppressThenRename(
   house: House,

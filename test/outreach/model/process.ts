@@ -5,12 +5,12 @@ import type { Sleep } from "../../../src/platform/clock.ts";
 import type { Clockwork, Owner } from "./step-scheduler.ts";
 
 /**
- * A fault that stops a process at one of its calls: before the call takes effect, or after it, but before its answer is
- * seen.
+ * A fault that stops a process at one of its calls: before the call takes effect, or after that but before the process
+ * sees the answer.
  */
 export interface Fate {
   readonly what: "die" | "pause";
-  /** Calls to let pass before the fault; 0 hits the next one. */
+  /** Number of calls to let pass before the fault; 0 if the fault hits the next call. */
   readonly calls: number;
   readonly when: "before" | "behind";
 }
@@ -35,7 +35,7 @@ export interface Process {
 export interface ProcessDeps {
   readonly clockwork: Clockwork;
   readonly store: EventStore<Event>;
-  /** Position of the last event of the log. */
+  /** Returns the position of the log's last event. */
   readonly head: () => number;
   /** Called for each fault that occurs, with the call that it hit, such as `append 3 behind`. */
   readonly onFate: (what: Fate["what"], point: string) => void;
@@ -83,7 +83,7 @@ export function createProcess({ clockwork, store, head, onFate }: ProcessDeps): 
     at("before");
     const settled = await turn(async () => {
       const [result] = await Promise.allSettled([effect()]);
-      // The fault comes in the same step as the effect, so that the process does nothing in between.
+      // The fault strikes in the same step as the call's effect, so the process can do nothing in between.
       at("behind");
       return result;
     });

@@ -42,41 +42,46 @@ export interface Noted {
   readonly data: Event["data"];
   /** Id of the person that the event is about, even if the event has only a handle. */
   readonly about: string | undefined;
-  /** True for the last event of an append. No copy of the log ends within an append. */
+  /** True for the last event of an append. Every copy of the log ends after such an event. */
   readonly isLast: boolean;
 }
 
 /** Observes each append and each request to the network, and notes the log's content at that moment. */
 export interface Witness {
   /**
-   * Observes a new log from now on, instead of the present one. `notes` describe the events that the new log already
-   * contains.
+   * From now on, observes this log instead of the present one. `notes` describe the events that it already contains.
    */
   attend(store: EventStore<Event>, notes: readonly Noted[]): Promise<EventStore<Event>>;
   /** Wraps a second connection to the same log, to observe its appends too. */
   beside(store: EventStore<Event>): EventStore<Event>;
   /** Notes of all events in the log. */
   notes(): readonly Noted[];
-  /** Wraps the log so that writes of processes fail when `refuse` demands it. */
+  /** Wraps the log so that writes of processes fail after a call of `refuse`. */
   refusing(store: EventStore<Event>): EventStore<Event>;
   /** Simulates a full disk for the processes: after `after` more writes, the next `writes` writes fail. */
   refuse(writes: number, after: number): void;
   head(): number;
   /**
-   * Returns the position of the last event of an append: that of the one `back` appends before the newest, but at least
+   * Returns the position of the last event of the append that is `back` appends older than the newest one, but at least
    * `atLeast`.
    */
   headBefore(back: number, atLeast: number): number;
   readonly asks: readonly Ask[];
   /** Notes that a person opted out; the network shows their message `lateMs` later. */
   optOut(recipientId: string, lateMs: number): void;
-  /** Notes that a person's page to opt out answered now that no message to them is sent any more. */
+  /**
+   * Notes that a person's opt-out page has just confirmed their opt-out. From now on, no process may ask the network to
+   * send them a message.
+   */
   answerOptOut(recipientId: string): void;
-  /** Time when the opt-out page first confirmed an opt-out, in ms by the network's clock, by the id of the person. */
+  /** Id of a person -> time when their opt-out page first confirmed an opt-out, in ms by the network's clock. */
   readonly answeredOptOuts: ReadonlyMap<string, number>;
-  /** Requests to send that were under way when the recipient's page had answered that no message is sent any more. */
+  /** Requests to send that were in flight when the recipient's opt-out page confirmed the opt-out. */
   readonly lateAsks: readonly Ask[];
-  /** Id of each person whose opt-out the network already showed when the run began -> time when the person wrote it. */
+  /**
+   * Returns the time of each opt-out that the network already showed when the run began, by the id of the person who
+   * wrote it.
+   */
   optedOutBefore(runId: string): ReadonlyMap<string, number>;
   /** Time when the event at this position was appended, by the network's clock, ms. */
   appendedAt(position: number): number;

@@ -9,12 +9,15 @@ import { PAGES_MAX } from "./instance.ts";
 import { CONSENT_FOR, indexOf } from "./initial-state.ts";
 import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from "./windows.ts";
 
-/** Lifetime of a lease after its holder's last renewal, in ms. A decision may be this old when it is appended. */
+/**
+ * Time in ms for which a lease lasts after its holder's last renewal. A process may append a decision that it made this
+ * long ago.
+ */
 const LEASE_MS = 30_000;
 
 /**
- * Time after a change of QUOTA_TIMEZONE, in ms, for which the daily limit counts the messages of the last 24 hours, not
- * those of the calendar day.
+ * For this time in ms after a change of QUOTA_TIMEZONE, the daily limit counts the messages of the last 24 hours
+ * instead of those of the calendar day.
  */
 const WINDOW_MS = 24 * 3_600_000;
 
@@ -100,7 +103,8 @@ function take(books: Books, event: Recorded, house: House): void {
       return;
     case "ConsentRecorded":
       if (event.data.basis === "none") books.withdrawn.add(`${about} ${event.data.consent_for}`);
-      // A record of consent makes the service judge the recipient again.
+      // After a record of consent, the service judges the recipient again, so it may record another skip for lack of
+      // consent.
       return allowSkips(books, (told) => told.startsWith(`${about} `) && told.endsWith(" no_consent"));
     case "CampaignEnded":
       books.endedCampaigns.set(event.data.name, house.witness.appendedAt(event.position));
@@ -133,7 +137,7 @@ function begin(books: Books, { data, time, position }: Recorded<"RunStarted">, h
   }
 }
 
-/** Types of events that answer the request for a recipient. */
+/** Types of events that give a requested recipient an outcome. */
 const ANSWERS: readonly string[] = [
   "DirectMessageAttempted",
   "DirectMessageSkipped",
@@ -166,7 +170,7 @@ function stop({ openRun, stopped }: Books, id: string): void {
  */
 const REFUSED_MIN = 3;
 
-/** Checks that the reason for the end of a run is not a fault of one person or one request. */
+/** Checks that neither one failed request nor the refusals of one or two people ended a run. */
 function checkReason({ openRun }: Books, reason: RunEnd, { troubles, refused }: House): void {
   const begun = openRun?.at ?? 0;
   const met = troubles.filter(({ at }) => at >= begun);
@@ -181,13 +185,13 @@ function end(books: Books, { run_id: id, reason }: { run_id: string; reason?: Ru
   if (house.pagesRead > PAGES_MAX) violated("a run reads without end", { cursors: house.network.cursors });
   house.pagesRead = 0;
   for (const recipientId of books.openRun.waiting) {
-    // A handle may have passed to another person since, and of erased people nothing is recorded.
+    // The outcome may be missing if the handle has passed to another person since, or if the person was erased.
     if (house.forgotten.has(recipientId) || house.everHeirs.size > 0) continue;
     violated("a requested recipient without an outcome", { id, recipientId });
   }
   for (const { runId, state } of books.attempts.values()) {
-    // The log may refuse an attempt's outcome and yet accept the run's end with a fault. The next run or start then
-    // settles the open attempt.
+    // If the log refuses the outcome of an attempt, the run may end with a fault and leave the attempt open. The next
+    // run or start settles it.
     if (runId === id && state === "open" && !isFault) violated("a run ended that left an attempt unexplained", { id });
   }
   books.openRun = undefined;
@@ -240,7 +244,10 @@ function wasClockMoved({ witness, clockMoves, setting }: House, position: number
   return !setting.isOwned && clockMoves.some((movedAt) => movedAt <= at && at - movedAt <= LEASE_MS);
 }
 
-/** Counts an attempt toward the day's quota or, around a change of QUOTA_TIMEZONE, toward that of the last 24 hours. */
+/**
+ * Counts an attempt toward the day's quota and checks the daily limit. In the day after a change of QUOTA_TIMEZONE, the
+ * limit applies to the last 24 hours instead.
+ */
 function takePlace(books: Books, { day, timezone, time, recipientId }: Attempt, { setting }: House): void {
   const before = [...books.attempts.values()];
   const last = before.at(-1);
@@ -322,9 +329,11 @@ function skip(
   house: House,
 ): void {
   const { forgotten, network } = house;
-  // Keyed by the recorded name: an id and a handle that no event has linked are two people.
+  // The key says if the event names an id or a handle alone. If no event links the two, they count as two people, and
+  // each may get a skip.
   const told = `${recipientId} ${data.campaign ?? "default"} ${data.recipient.id === undefined ? "handle" : "id"} ${data.reason}`;
-  // Nothing is kept about erased people, so their skip may be recorded again.
+  // A skip may be recorded a second time for an erased person, because nothing is kept about them, and for a recipient
+  // that a caller requested.
   if (skips.has(told) && !forgotten.has(recipientId) && openRun?.requested.has(recipientId) !== true)
     violated("a skip told twice", { told, position });
   skips.add(told);
@@ -353,7 +362,10 @@ function allowSkips({ skips }: Pick<Books, "skips">, isMeant: (told: string) => 
   for (const told of skips) if (isMeant(told)) skips.delete(told);
 }
 
-/** Returns the attempt that a retry is for: the one in the named campaign, or the newest one of all. */
+/**
+ * Returns the attempt that an operator's permission to retry applies to: the newest one in the named campaign, or the
+ * newest of all if none is named.
+ */
 function findRetried({ latest, ofCampaign }: Books, about: string, campaign?: string): Attempt | undefined {
   return campaign === undefined ? latest.get(about) : ofCampaign.get(`${about} ${campaign}`);
 }

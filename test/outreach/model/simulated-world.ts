@@ -35,7 +35,7 @@ export interface House {
   readonly store: EventStore<Event>;
   readonly log: EncryptedLog;
   readonly witness: Witness;
-  /** Returns the processes that were not ended, including paused ones. */
+  /** Returns the processes that have not ended, including paused ones. */
   instances(): readonly Instance[];
   /** Starts a process. Each second one opens its own connection to the log. */
   start(): Promise<Instance>;
@@ -70,7 +70,7 @@ export interface House {
   readonly begun: number;
   backUp(): Promise<void>;
   /**
-   * Clock and wait of the check whether other instances live. During the wait, the living instances send heartbeats.
+   * Clock and wait for the check that no other instance lives. While the check waits, living instances send heartbeats.
    */
   readonly heartbeatTime: HeartbeatTime;
   /**
@@ -80,11 +80,11 @@ export interface House {
   replaceLog(by: Copy, isBeside?: boolean): Promise<boolean>;
   readonly replaced: readonly Replacement[];
   /**
-   * Restores beside running instances: how many were refused because an instance lived, and how many paused instances
-   * ended because their log was replaced.
+   * Counts of restores while instances used the log: `refused` because an instance lived; `ended` counts paused
+   * instances that ended because their log was replaced.
    */
   readonly besides: { refused: number; ended: number };
-  /** Ids of the runs that recipients joined whose caller asked for another campaign. */
+  /** Ids of the runs that a request wrongly joined, because its caller had asked for another campaign. */
   readonly wrongJoins: string[];
   /** Ids of the runs that an instance started although it could know that its clock was wrong. */
   readonly wrongStarts: string[];
@@ -122,7 +122,7 @@ export interface House {
  */
 export type Copy = "backup" | "files" | { readonly exportOf: number };
 
-/** A replacement of the log by a copy whose last event is at `head`. */
+/** A replacement of the log by a copy. `head` is the position of the copy's last event. */
 export interface Replacement {
   /** Time of the replacement by the network's clock, ms. */
   readonly at: number;
@@ -245,7 +245,8 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     },
     async replaceLog(by, isBeside = false) {
       if (!isBeside) house.killAll();
-      // For a log in a file, the operator must say that it was restored; a start on a server notices it.
+      // After a restore of a log in a file, the operator must declare it; for a log on a server, the starting process
+      // notices it.
       const begin = (place: StorePlace): Promise<void> =>
         setting.isOwned
           ? place.beginEpoch("operator", "model")

@@ -16,14 +16,14 @@ export interface Turn<T> {
   readonly owner: Owner;
   /** Earliest time for the work, ms since the epoch; default now. */
   readonly at?: number;
-  /** True as soon as the work may start, even before `at`. */
+  /** True as soon as the work may start, even if the time `at` has not come. */
   readonly isDue?: () => boolean;
   readonly work: () => T | Promise<T>;
 }
 
 /**
  * Runs the steps of several processes one at a time, in an order decided by a seed, so that a history can be repeated
- * exactly. Time stands still while any step is due.
+ * exactly. Simulated time advances only when no step is due.
  */
 export interface Clockwork {
   /** Returns the true time, ms since the epoch. The simulated clocks of processes may differ from it. */
@@ -112,7 +112,7 @@ export function createClockwork(start: number, pick: (choices: number) => number
   };
 }
 
-/** Waits for one turn of the event loop, after which each chain of promises waits for its next step. */
+/** Waits for one turn of the event loop. By then each process has run until it waits for its next step. */
 function everybodyWaits(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -31,11 +31,11 @@ export interface Counts {
   /** Instances that ended because another log had replaced theirs. */
   readonly ended: number;
   readonly forgotten: number;
-  /** Number of people, over all simulated histories, whose page to opt out answered. */
+  /** Number of people, over all simulated histories, whose opt-out page confirmed their opt-out. */
   readonly optedOut: number;
   /**
-   * Number of messages that runs asked the network to send to other people, after a page to opt out had answered in the
-   * same history.
+   * Number of messages that runs asked the network to send to other people, after an opt-out page had confirmed an
+   * opt-out in the same history.
    */
   readonly askedAfterOptOut: number;
   /** Number of runs, over all simulated histories, that an operator asked to stop. */
@@ -48,7 +48,10 @@ export interface Counts {
   readonly closed: number;
   /** Runs that ended because they had sent as many messages as their caller allowed. */
   readonly limited: number;
-  /** Recipients that callers requested by name, and those of them that a run did not reach. */
+  /**
+   * Number of recipients that callers requested by name. `notReached` counts those of them that a run ended without
+   * reaching.
+   */
   readonly requested: number;
   readonly notReached: number;
   /** Runs that ended because too many of their messages failed. */

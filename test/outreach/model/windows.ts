@@ -14,7 +14,8 @@ export function isSendingTime(
 ): boolean {
   const { window } = house.setting;
   if (window === undefined) return true;
-  // If a handle changed hands, the log may hold the previous holder's zone.
+  // Once a handle has passed to another person, the log may hold the previous holder's time zone, so any time is
+  // accepted.
   if (window.zone === "recipient" && house.everHeirs.has(recipientId)) return true;
   const isOwn = window.zone === "recipient" && listed.has(recipientId);
   const zone = isOwn ? (homeOf(recipientId) ?? timezone) : timezone;
@@ -23,14 +24,14 @@ export function isSendingTime(
 }
 
 /**
- * Maximum time in ms by which a server's clock may be set back without an effect on an instance, whose own time stands
- * still meanwhile.
+ * A server's clock may be set back by up to this many ms without an effect on an instance: the instance's own time
+ * stands still until the clock has caught up.
  */
 const STEP_MS = 1_000;
 
 /**
- * True if a run may start at `ms`. Only a sending window that ends runs, and is the same for all recipients, prevents a
- * start.
+ * True if the sending window lets a run start at `ms`. A window prevents a start only if it ends runs and is the same
+ * for all recipients.
  */
 export function mayStart({ setting: { window }, timezones }: House, ms: number): boolean {
   if (window === undefined || window.whenClosed === "pause" || window.zone === "recipient") return true;
@@ -67,7 +68,10 @@ function countPlaces(attempts: readonly Attempt[]): number {
   return attempts.filter(({ isFreed }) => isFreed !== true).length;
 }
 
-/** Share of failed messages among those that a run asked the network to send; 0 if they are too few to tell. */
+/**
+ * Returns the share of failures among the messages that a run asked the network to send; 0 if there are too few
+ * messages to judge.
+ */
 function failedShare(attempts: readonly Attempt[]): number {
   const tried = attempts.filter(({ reason }) => reason !== "withdrawn" && reason !== "suppressed");
   return tried.length < FAILURE_TRIES_MIN ? 0 : tried.filter(({ state }) => state === "failed").length / tried.length;
@@ -88,8 +92,8 @@ export function checkEnd(books: Books, { data, time, position }: Recorded<"RunFi
 }
 
 /**
- * Counts messages that were sent, and those recorded as not delivered, which may happen after the run's last message:
- * they count toward its limit too.
+ * Counts the messages that use up a run's limit. A message recorded as not delivered counts too, because that may be
+ * recorded after the run sent its last message.
  */
 function countSent(attempts: readonly Attempt[]): number {
   return attempts.filter(({ state, reason }) => state !== "failed" || reason === "not_delivered").length;
@@ -108,7 +112,10 @@ interface Opening {
   readonly zones: ReadonlySet<string>;
 }
 
-/** Checks that `until` is the time when the sending window next opens in one of the zones where it was closed. */
+/**
+ * Checks that `until`, which the log gives as the sending window's next opening, is right for one of the zones in which
+ * the window was closed.
+ */
 export function checkOpening(house: House, { time, position, until, zones }: Opening): void {
   const { window } = house.setting;
   const about = { time, position, until };
@@ -124,7 +131,7 @@ export function checkOpening(house: House, { time, position, until, zones }: Ope
 }
 
 /**
- * Possible times in ms from the moment when a run notices that the window is closed to its end. In between it settles
- * messages in doubt.
+ * Possible times in ms between the moment when a run notices that the window is closed and the run's end. In between,
+ * the run settles messages in doubt.
  */
 const NOTICED_BEFORE_MS = Array.from({ length: 11 }, (_, minutes) => minutes * 60_000);

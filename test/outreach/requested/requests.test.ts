@@ -306,7 +306,7 @@ describe("recipients who join a run", () => {
     await (end === "stop" ? triggered.kind === "started" && triggered.done : victim.dead);
     if (end === "kill") {
       world.time.jump(60_000);
-      // The run's lease has expired, so nothing joins it any more.
+      // The lease of the killed run has expired, so a request can no longer join that run.
       expect((await write(other, [{ id: "11" }])).triggered).toMatchObject({ kind: "running" });
     }
     await other.runner.recover({ steal: true });
@@ -321,7 +321,7 @@ describe("recipients who join a run", () => {
       world.network.people.set(id, person(id));
       await world.append([addedOf({ id }, { timezone })]);
     }
-    // 08:00 UTC is 17:00 in Tokyo and 03:00 in New York.
+    // It is Sunday, 08:00 UTC: 17:00 in Tokyo, where this window is open, and 03:00 in New York, where it is closed.
     const hours = parseOpenHours("Sun 09:00-19:00") ?? [];
     const window: SendWindow = { text: "Sun 09:00-19:00", hours, zone: "recipient", whenClosed: "pause" };
     const { runner, projector, run } = await world.start({ rules: { ...RULES, window }, runMaxMs: 24 * 3_600_000 });

@@ -44,7 +44,7 @@ test("a stop word in the middle of a run suppresses its sender before their turn
   };
   expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
   expect(sandbox.x.accepted.has(personId(sandbox, "linus_k"))).toBe(false);
-  // The lost signal does not close the stream, so only a run's reading of the inbox finds the message.
+  // This run reads the message in the inbox too, and must not record the opt-out a second time.
   await run();
   const suppressed = await world.events("RecipientSuppressed");
   expect(suppressed.map(({ data }) => [data.reason, data.via])).toEqual([["opt_out", "stream"]]);
@@ -62,7 +62,7 @@ test.each(["stream_drop", "stream_cut", "stream_disconnect"] as const)(
     sandbox.faults.add({ network: "x", kind, count: 1 });
     world.write("ada_builds", "stop");
     world.write("grace_codes", "hello");
-    // The lost signal does not close the stream, so only a run's reading finds it.
+    // This fault loses the signal without closing the stream, so only a run that reads the inbox finds the message.
     if (kind === "stream_drop") await world.run();
     await eventually(async () => (await countOf(world, "RecipientSuppressed")) > 0);
     const [{ data }] = (await world.events("RecipientSuppressed")) as [Recorded<"RecipientSuppressed">];
@@ -70,7 +70,7 @@ test.each(["stream_drop", "stream_cut", "stream_disconnect"] as const)(
     expect(data).not.toHaveProperty("via");
     await eventually(async () => (await countOf(world, "DirectMessageReceived")) > 1);
     expect(world.context.projector.state("signals").by_reading.opt_outs).toBe(1);
-    // The reading that closes a gap is charged as well.
+    // The service also records the cost of reading the inbox outside of a run, which closes a gap in the stream.
     const reads = (await world.events("InboxRead")).filter(({ data: { run_id } }) => run_id === undefined);
     expect(reads.every(({ data: { usage } }) => usage !== undefined)).toBe(true);
   },

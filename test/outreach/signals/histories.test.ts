@@ -62,7 +62,7 @@ async function live(sandbox: Sandbox, pick: Pick, counts: Counts, latencies: num
   const runner = await world.start({ credentials: followed.context.credentials });
   const { network } = runner.context;
   const { sendDm } = network;
-  /** Messages by recipient, each with the position of the log at which it was decided. */
+  /** Messages that the run sent, each with the position up to which it had read the log. */
   const sends: { id: string; seen: number }[] = [];
   /** Times at which undamaged stop words were signalled, by sender. */
   const signalled = new Map<string, number>();
@@ -103,7 +103,7 @@ async function live(sandbox: Sandbox, pick: Pick, counts: Counts, latencies: num
     sends.push({ id, seen: runner.projector.position });
     const sent = await sendDm(token, id, text);
     for (let acts = pick(ACTS_MAX + 1); acts > 0; acts--) await act();
-    // In half of the cases, the run goes on before the signals arrive.
+    // In half of the cases the run waits, so that signals may arrive before its next message.
     if (pick(2) === 0) await Bun.sleep(pick(SPREAD_MS_MAX));
     return sent;
   };

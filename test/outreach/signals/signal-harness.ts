@@ -43,7 +43,7 @@ export async function openSignals(sandbox: Sandbox, ...handles: readonly string[
       const role = await createRoles(instance.context, false).start(TERMS, async (lease) =>
         followSignals({ ...instance.context, stream }, lease),
       );
-      // The role of a dead process never ends, so the test does not wait for its end.
+      // If the instance has died, its role never ends, so the disposal stops waiting for it.
       const end = async () => Promise.race([role[Symbol.asyncDispose](), instance.dead]);
       world.use({ [Symbol.asyncDispose]: end });
       return { ...instance, role };

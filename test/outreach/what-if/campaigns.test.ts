@@ -10,7 +10,10 @@ const ANN = { id: "7", username: "ann" };
 const TEMPLATE = parseTemplate("Hi {{name}} {{link https://shop.example}}", "https://go.example");
 const SENDS = { dailyLimit: 10, requireConsent: true, stopAfterFailures: undefined, window: undefined, gapDays: 0 };
 
-/** Asks what would have happened under a daily limit that no day reaches. */
+/**
+ * Asks what would have happened under a daily limit of 5, which no day of these events reaches, so that nothing should
+ * change.
+ */
 async function ask(events: readonly NewEvent[]) {
   const today = { ...SENDS, template: TEMPLATE, timezone: "UTC" };
   const identities = { hashes: () => [], isForgotten: () => false };

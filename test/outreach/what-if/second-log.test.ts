@@ -85,7 +85,10 @@ function toRulesInForce({ window, zone, ...rest }: Rules, whenClosed: "end" | "p
 interface Given {
   readonly hour: number;
   readonly steps: readonly { readonly days: number; readonly step: Step }[];
-  /** Days after each start of a run without another step, so that the run can wait for its sending window. */
+  /**
+   * Number of days after the start of each run in which no other step follows, so that the run can wait for its sending
+   * window.
+   */
   readonly daysOfRun: number;
 }
 
@@ -132,7 +135,7 @@ async function ask(world: OutreachHarness, today: RulesInForce, changes: RulesIn
   return whatIf.finish(world.time.now() + RUN_MAX_MS);
 }
 
-/** Returns the number of messages and of skips by reason, for each day. */
+/** Returns, for each day, the number of messages and the number of skips for each reason. */
 async function countDays(world: OutreachHarness, timezone: string): Promise<Record<string, Record<string, number>>> {
   const days: Record<string, Record<string, number>> = {};
   const count = (day: string, what: string): void => {
@@ -158,7 +161,7 @@ function answered({ days }: WhatIf, side: "was" | "would", unchanged: Record<str
   return counted;
 }
 
-/** Id of each recipient who got a message -> the day of their last one. */
+/** Returns the id of each recipient who got a message, with the day of the last one. */
 function messaged(attempted: readonly Recorded<"DirectMessageAttempted">[]): Record<string, string> {
   return Object.fromEntries(attempted.map(({ data }) => [data.recipient.id, data.day]));
 }
@@ -217,7 +220,8 @@ test("a what-if with other rules matches a second log that ran by them", async (
     { numRuns: HISTORIES, examples: [ENDED_AT_PAID_SOURCE] },
   );
   console.log(met);
-  // Pauses are rare: if only a part of the histories is tried, the only pause may be that of the example.
+  // Pauses are rare. If only some of the histories are tried, the only pause may be that of the example, so one is
+  // enough.
   expect(Math.min(met.differing, met.messages, met.paused)).toBeGreaterThan(isWhole ? HISTORIES / 15 : 0);
 });
 

@@ -8,8 +8,8 @@ import type { ListeningService } from "../../harness/process.ts";
 export const READERS = 300;
 
 /**
- * Prefix of each reader's id, and suffix of each username, which occur nowhere else. All ids and all usernames have the
- * same length, so that none contains another.
+ * Prefix of each reader's id. Like the suffix of the usernames, it occurs nowhere else. All ids have the same length,
+ * and so have all usernames, so that none contains another.
  */
 export const ID_PREFIX = "88442211";
 export const HANDLE_SUFFIX = "_reads";
@@ -19,7 +19,7 @@ export const ADDRESS_PREFIX = "198.18.";
 /** Suffix of each visitor's user agent, by which it is found in outputs. */
 export const AGENT_SUFFIX = "Audience/7";
 
-/** The links of each variant, in order. */
+/** Targets of the links in each variant of the message, in the order of the text. */
 const TARGETS: Readonly<Record<string, readonly string[]>> = {
   A: ["https://shop.example/offer?from=a"],
   B: ["https://shop.example/offer", "https://shop.example/help"],
@@ -60,7 +60,7 @@ export function listReaders(readers: readonly Reader[], { x }: Sandbox): NewEven
   });
 }
 
-/** Reads each reader's links from the messages that X accepted, the audience's only source of links. */
+/** Reads each reader's links from the messages that X accepted. The audience knows links from nowhere else. */
 export function readMessages(readers: readonly Reader[], { x }: Sandbox): void {
   const byId = new Map(readers.map((reader) => [reader.id, reader]));
   for (const { recipient_id, text } of x.messages.kept) {
@@ -83,7 +83,7 @@ export interface Visit {
   readonly agent: string;
 }
 
-/** The visits to one link of a variant, under any of its codes. */
+/** Counts of the visits to one link of a variant. The link has several codes, and visits by any of them count here. */
 export interface LinkBook {
   clicks: number;
   suspected: number;
@@ -95,7 +95,7 @@ export interface LinkBook {
 
 /** The test's own record of all visits, with which the service's figures are compared. */
 export interface Books {
-  /** Counts by link; `A0` is the first link of variant A. */
+  /** Counts for each link, by its name: `A0` is the first link of variant A. */
   readonly links: Map<string, LinkBook>;
   /** Counts by the code of a reader's own link. */
   readonly own: Map<string, { clicks: number; suspected: number }>;
@@ -172,7 +172,7 @@ function toAgent(device: number): string {
   return `Mozilla/5.0 (${BROWSERS[device % BROWSERS.length]}) Gecko/20100101 Firefox/140.0 ${AGENT_SUFFIX}`;
 }
 
-/** Number of visitors of one reader's link: the reader and three friends who saw the message. */
+/** Number of people who visit a reader's link: the reader and three friends who saw the message. */
 const VISITORS_PER_READER = 4;
 
 /** Creates a visit of this kind to a link in a reader's message, by the reader or a friend. */

@@ -23,7 +23,7 @@ export async function outputOf({ env }: Installation, command: MakeCommand, ...a
   return out;
 }
 
-/** Returns the bytes of all files in the service's folder, and of everything else that can be read without a key. */
+/** Returns the bytes of all files in the service's folder, and the export of the log that needs no key. */
 export async function readBytes(world: Installation): Promise<Texts> {
   const { directory } = world;
   const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((name) =>
@@ -33,7 +33,7 @@ export async function readBytes(world: Installation): Promise<Texts> {
   return { ...Object.fromEntries(bytes), encrypted: await outputOf(world, audit, "export", "--encrypted") };
 }
 
-/** The bytes of the encryption keys in a file, by name. Keys on a server are not included. */
+/** Returns the stored bytes of the encryption keys in the key file, by name. Keys on a server are not in that file. */
 export function readKeys({ directory }: Installation): ReadonlyMap<string, string> {
   using database = new DatabaseSync(join(directory, "reachlog.keys.sqlite"), { readOnly: true });
   const rows = database.prepare("SELECT name, ciphertext FROM secrets JOIN ciphertexts USING (slot)").all();
@@ -89,7 +89,7 @@ export async function readStates({ env }: Installation): Promise<Texts> {
   return texts;
 }
 
-/** Returns those of the codes of readers' own links whose clicks can still be decrypted. */
+/** Returns which of these codes of readers' own links have clicks that can still be decrypted. */
 export async function readableLinks({ env }: Installation, codes: readonly string[]): Promise<readonly string[]> {
   await using log = await openLog(loadConfig(env, () => ""));
   const { keyring } = log;

@@ -52,7 +52,7 @@ function connected({ hostname, port }: URL): Promise<void> {
 function listened(): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer().once("error", reject);
-    // Deno throws this error in a place where no other handler can catch it.
+    // Deno throws the error for a forbidden address where only this handler can catch it.
     process.once("uncaughtException", reject);
     server.listen(0, "127.0.0.1", () => server.close(() => resolve()));
   });

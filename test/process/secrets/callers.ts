@@ -109,7 +109,7 @@ export async function askInAllWays({ world, canaries, token }: Callers, service:
       { ...CLICK, ...VISITOR },
       { ...headers, "idempotency-key": `"${authorization.length}"` },
     );
-    // An invalid value is not repeated in the answer, wherever it is.
+    // The answer must not repeat an invalid value, wherever the request has it.
     await post("/api/messaging", { text: 1, token, access_token: wrong }, headers);
     await post("/api/messaging", `{"text": "${token}`, headers);
   }

@@ -40,7 +40,7 @@ export function settingsFor(sandbox: Sandbox, choice: Choice = {}): Record<strin
   return settingsOf({ urls: urlsOf(sandbox.url, sandbox), credentials: credentialsOf(sandbox) }, choice);
 }
 
-/** The secret settings with wrong values of the right form. */
+/** Returns the settings that contain a secret, with wrong values of the right form. */
 export function wrongSettings(settings: Readonly<Record<string, string>>, canaries: Canaries): Record<string, string> {
   const wrong = Object.entries(settings).flatMap(([name, value]) => {
     const known = canaries.find(({ bytes }) => value.includes(bytes.toString()));
@@ -52,7 +52,10 @@ export function wrongSettings(settings: Readonly<Record<string, string>>, canari
   return Object.fromEntries(wrong);
 }
 
-/** Purposes for which keys are derived from the master key; each derived key opens something. */
+/**
+ * Purposes for which the service derives keys from the master key. Each derived key opens something, so it is a secret
+ * too.
+ */
 const PURPOSES = ["vault", "oauth-cookie", "console-session", "credentials", "suppression", "personal-keys"];
 
 /** Returns the secrets to search for: a master key and all keys derived from it. */
@@ -63,13 +66,13 @@ export function huntedKeys(name: string, key: Uint8Array): Hunted[] {
 /** Number of bytes of a token's hash that are its id, which may be shown. */
 const ID_BYTES = 6;
 
-/** Returns the secrets to search for: a caller's token and its hash, with which guesses could be checked. */
+/** Returns the secrets to search for: a caller's token, and its hash, with which an attacker could check guesses. */
 export function huntedToken(name: string, token: string): Hunted[] {
   const hash = createHash("sha256").update(token).digest();
   return [hunted(name, token), hunted(`the hash of ${name}`, hash.subarray(ID_BYTES))];
 }
 
-/** Returns the secrets to search for: the keys that the files next to a log contain in encrypted form. */
+/** Returns the secrets to search for: the decrypted keys that the vault and the key file next to a log contain. */
 export async function huntedFileKeys(
   { vault, keys }: Pick<LogFiles, "vault" | "keys">,
   master: Uint8Array,

@@ -55,13 +55,13 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
     "audit export --format csv --out DIRECTORY/export.csv",
     "audit export --format cloudevents",
   ],
-  // This command line is refused: a valid one would run until it is stopped.
+  // The key is invalid, so this command line is refused. A valid one would run until it is stopped.
   witness: ["witness serve --data DIRECTORY/witness --log-key nothing"],
   backup: ["backup DIRECTORY/backup"],
   archive: ["archive --before 2", "archive --before 2 --json"],
   "upgrade-check": ["upgrade-check"],
   restore: ["restore DIRECTORY/backup --rehearse"],
-  // Refused while a service is running.
+  // This command is refused while a service is running.
   restored: ["restored", "restored --json"],
   "clock-corrected": ["clock-corrected", "clock-corrected --json"],
   migrate: ["migrate DIRECTORY/elsewhere.env"],
@@ -78,13 +78,14 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   ],
   account: ["account show", "account show --json", "account unlink"],
   completion: ["completion bash"],
-  // The command's input ends immediately.
+  // This command ends when its input ends, which is immediately here.
   mcp: ["mcp"],
 };
 
 /**
- * Runs every command in the overview: its first line as a process, the others in this process unless all cases are
- * tried. Throws for a command without a line here. */
+ * Runs every command that the help lists. Its first line runs as a process, the others in this process unless all cases
+ * are tried. Throws if LINES has no line for a command.
+ */
 export async function runEveryCommand(world: WatchedWorld): Promise<number> {
   world.file("elsewhere.env", `DATABASE_URL=sqlite:${join(world.directory, "elsewhere.sqlite")}\n`);
   const { out } = await world.execute("--help");

@@ -28,11 +28,12 @@ export function findSecrets(secrets: readonly Hunted[], written: Iterable<Writte
   const parts = new Map<string, string>();
   for (const { name, bytes } of secrets) {
     for (const [form, text] of formsOf(bytes)) {
-      // If several forms of a secret are equal, the plainest is reported.
+      // If two forms of a secret are equal, the first and plainest one is reported.
       for (const part of partsOf(text)) if (!parts.has(part)) parts.set(part, `${name} (${form})`);
     }
   }
-  // Most bytes of an output begin no part of a secret, which a bit for each beginning tells without making a text.
+  // Most bytes of an output do not begin a part of a secret. A table with one entry for each hash of a beginning tells
+  // that without making a text.
   const beginnings = new Uint8Array(1 << HASH_BITS);
   for (const part of parts.keys()) beginnings[hashBeginning(Buffer.from(part, "latin1"), 0)] = 1;
   const found = new Set<string>();
@@ -46,7 +47,9 @@ export function findSecrets(secrets: readonly Hunted[], written: Iterable<Writte
   return [...found];
 }
 
-/** Number of bits of a hash: with 22, one in a hundred places of an output is compared in vain. */
+/**
+ * Number of bits of a hash. With 22 bits, one in a hundred places of an output is compared with the secrets in vain.
+ */
 const HASH_BITS = 22;
 
 /** Hashes the four bytes at a place (Knuth's multiplicative hash). */
@@ -59,7 +62,10 @@ function* partsOf(text: string): Generator<string> {
   for (let at = 0; at + PART_CHARS <= text.length; at++) yield text.slice(at, at + PART_CHARS);
 }
 
-/** Base64 encodes three bytes at a time, so the text before the secret changes its form. */
+/**
+ * Possible numbers of bytes between a multiple of three and a secret within a longer text. Base64 encodes three bytes
+ * at a time, so a secret has a different form for each.
+ */
 const BASE64_OFFSETS = [0, 1, 2];
 
 function* formsOf(bytes: Buffer): Generator<readonly [form: string, text: string]> {

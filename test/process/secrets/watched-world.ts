@@ -12,7 +12,10 @@ export interface WatchedWorld extends Installation {
   keep(where: string, text: string | Buffer): void;
   /** Records the content of all current files, and the uncompressed content of the log's files. */
   keepFiles(moment: string): Promise<void>;
-  /** Records an answer, except the headers in `meant`, whose purpose is to give this caller a secret. */
+  /**
+   * Records an answer to search it for secrets, except for the headers in `meant`, whose purpose is to give this caller
+   * a secret.
+   */
   keepAnswer(where: string, answer: Response, meant?: readonly string[]): Promise<string>;
   /** Ends a service with a signal, and records its output. */
   end(service: Running, signal: "SIGTERM" | "SIGKILL"): Promise<void>;

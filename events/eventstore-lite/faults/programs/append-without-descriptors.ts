@@ -1,5 +1,5 @@
-// Appends to the log named by its first argument while only as many file descriptors are free as the second says:
-// before the log is opened, or only after (third argument: `before` or `after`). Prints the result.
+// Appends to the log named by its first argument while few file descriptors are free: as many as the second argument
+// says. The third says if the others are taken `before` or `after` the log is opened. Prints the result.
 import { openSqliteStore } from "eventstore-lite";
 import { closeSync, openSync } from "node:fs";
 import { appendKey, keyOf } from "./idempotency-keys.ts";

@@ -1,11 +1,14 @@
-// Tries to own the log named by its first argument, and prints `won` or the name of the error. Each line of input makes
-// an owner collect its garbage. It keeps no reference to its store: the store's own code has to keep the ownership.
+// Tries to own the log named by its first argument, and prints `won` or the name of the error. For each line of input
+// it collects garbage. It keeps no reference to its store, so the store itself has to keep the lock.
 import { openSqliteStore } from "eventstore-lite";
 import { say } from "./print-line.ts";
 
 const [file = ""] = process.argv.slice(2);
 
-/** Number of garbage collections before the ownership is examined: one takes only what the previous one released. */
+/**
+ * Number of garbage collections before the test looks at the lock. Several are needed, because an object may become
+ * garbage only when another one is collected.
+ */
 const COLLECTIONS = 20;
 const GARBAGE_ITEMS = 10_000;
 

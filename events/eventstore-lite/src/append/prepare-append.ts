@@ -128,8 +128,8 @@ function stringify(what: string, value: unknown): string | undefined {
 }
 
 /**
- * Maximum number of UTF-8 bytes that one UTF-16 unit becomes: by it, most events are known to be small enough without a
- * count of their bytes.
+ * Maximum number of UTF-8 bytes that one UTF-16 unit becomes. With this bound, most events are known to be small
+ * enough, and their bytes need not be counted.
  */
 const UTF8_BYTES_PER_CHAR_MAX = 3;
 

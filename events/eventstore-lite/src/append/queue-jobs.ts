@@ -35,8 +35,8 @@ export function eventsOf(job: Job): number {
 }
 
 /**
- * Size of a queued job in UTF-16 units. Snapshots count as 0: they may be large, callers must not be refused for them,
- * and their writer waits for each.
+ * Size of a queued job in UTF-16 units. Snapshots count as 0, because they may be large, and must not make the queue
+ * refuse appends. They cannot pile up, because a projection waits until its snapshot is saved.
  */
 export function charsOf(job: Job): number {
   return job.kind === "append" ? job.append.chars : 0;

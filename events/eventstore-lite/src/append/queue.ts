@@ -21,18 +21,21 @@ import { createStartPieces, type PieceOptions, type StartPieces } from "./start-
 import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle-batch.ts";
 
 /**
- * Requests sent to the writer thread at once: the one that it works on, and a large next one, so that the thread does
- * not wait for the request thread. More would only make the batches smaller.
+ * Maximum number of requests that the writer thread has at a time: the one that it works on, and the next one, so that
+ * it need not wait. A higher number would only make the batches smaller.
  */
 const REQUESTS_SENT_MAX = 2;
 
 /**
- * Number of waiting events that are sent to the writer thread while it still works on a commit. Fewer events wait and
- * share the commit after it.
+ * Minimum number of waiting events for which the next request is sent while the writer thread still works on a commit.
+ * If fewer events wait, they are sent after that commit, with those that arrive until then.
  */
 const AHEAD_EVENTS_MIN = 64;
 
-/** How long an append with {@link AppendOptions.givesUpInDoubt} waits for a database that is away. */
+/**
+ * Time in ms after which an append with {@link AppendOptions.givesUpInDoubt} fails because the database server does not
+ * answer.
+ */
 const DOUBT_MS = 8_000;
 
 export interface QueueOptions extends PieceOptions {
@@ -44,9 +47,8 @@ export interface QueueOptions extends PieceOptions {
 }
 
 /**
- * Group commit, seen from the request thread: what arrives while the writer thread is busy becomes the next
- * transaction, so a batch grows with the load and no caller waits for a timer. First in, first out, operations
- * included.
+ * Queue of work for the writer thread, first in, first out. Appends that arrive while the thread is busy become its
+ * next transaction (group commit), so batches grow with the load, and no append waits for a timer.
  */
 export interface Queue {
   append(append: PreparedAppend): Promise<Appended>;
@@ -75,8 +77,8 @@ export function createQueue(options: QueueOptions): Queue {
   let pumpScheduled = false;
   const outage = createOutage(sent);
 
-  // While the database is away, only a close can be queued. It is sent at once and ends the search for a batch's
-  // outcome.
+  // While the database is away, the queue accepts nothing but a close. The close is sent at once, and makes the writer
+  // stop asking how the last batch ended.
   const maySend = (): boolean => !waiting.isEmpty() && (outage.isOn() || isWorthSending(sent.length, waiting));
 
   const isIdle = (): boolean => state === "open" && sent.length === 0 && waiting.isEmpty();
@@ -140,7 +142,7 @@ export function createQueue(options: QueueOptions): Queue {
     },
     close: () =>
       new Promise((resolve) => {
-        // The store counts as closed even if the last checkpoint fails: the next start makes up for it.
+        // The store counts as closed even if the last checkpoint fails, because the next start makes that checkpoint.
         if (state === "crashed") return resolve();
         state = "open";
         enqueue({ kind: "operation", operation: { kind: "close" }, resolve: () => resolve(), reject: () => resolve() });

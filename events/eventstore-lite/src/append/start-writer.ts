@@ -16,7 +16,7 @@ export interface Writer {
 
 export interface WriterListener {
   onReply(reply: Reply): void;
-  /** The writer reports by this that another process has appended to the log. */
+  /** The writer calls this when another process has appended to the log. */
   onNotice(notice: Notice): void;
   onAway?(notice: AwayNotice): void;
   /** Runs when the writer has died; its last requests get no reply. */
@@ -36,7 +36,10 @@ export interface WriterPort {
 /** Options that the writers of all engines have. */
 export interface CommonWriterOptions {
   readonly eventBytesMax: number;
-  /** URL of the module that finishes the events which the codec left unfinished. */
+  /**
+   * URL of the module with the writer's transform, which completes events that the codec encoded only in part;
+   * undefined if there is none.
+   */
   readonly writerTransform: string | undefined;
 }
 
@@ -151,7 +154,7 @@ function startHere<Options>(
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port has no origin
     send: (message) => ours.postMessage(message),
     async terminate() {
-      // A writer whose store could not be opened whole still has its database open.
+      // The database is open even if a later step of opening the store failed, so it is closed here.
       if (isOpen) answer({ kind: "close" });
       ours.close();
       writers.close();

@@ -20,8 +20,8 @@ export type Fault =
   | "diverged";
 
 /**
- * A request to the writer thread, which answers each once, in order. Appends are sent in batches, each encoded as one
- * string: a string reaches the other thread several times faster than objects do.
+ * A request to the writer thread, which answers requests in order, each once. A batch of appends is one string, because
+ * a string reaches the other thread several times faster than objects do.
  */
 export type Request = string | Operation;
 
@@ -30,7 +30,8 @@ export type Request = string | Operation;
  */
 export type Piece =
   /**
-   * Next piece of a large append. The first piece has the beginning of a batch as its text, each later one more events.
+   * A piece of a large append. The text of the first piece is the beginning of an encoded batch; the text of each later
+   * piece holds further events.
    */
   | { readonly kind: "piece"; readonly text: string; readonly isLast: boolean }
   /**
@@ -102,7 +103,7 @@ export interface BatchReply {
   readonly commitMs: number;
 }
 
-// One verdict: its code, then three numbers.
+// Number of numbers in one verdict: a code, then three numbers whose meaning depends on the code.
 export const VERDICT_FIELDS = 4;
 /**
  * Verdict: the events were appended. Its numbers are the first position, the last position, and the stream's version.
@@ -171,7 +172,10 @@ export interface Batch {
   readonly appends: readonly AppendRequest[];
 }
 
-/** Encodes a batch as one text. Joins all fields at once, because a text for each append would only be garbage. */
+/**
+ * Encodes a batch as one text. Joins the fields of all appends in one call, because a text for each append would be one
+ * more string to collect as garbage.
+ */
 export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readonly SentAppend[]): string {
   const parts: string[] = [String(nowMs), wantsHashes ? "1" : "0"];
   for (const { stream, expected, key, digest, comparedSegments, lease, token, count, fields } of appends) {
@@ -211,8 +215,8 @@ export function decodeBatch(text: string): Batch {
 }
 
 /**
- * Decodes the next piece of an append that is sent in several. Returns a copy of the request before it that holds only
- * the events of this piece.
+ * Decodes the next piece of an append that is sent in several. Returns the request of the previous piece with the
+ * events replaced by those of this piece.
  */
 export function decodePiece(before: AppendRequest, text: string): AppendRequest {
   const fields = text.split(SEPARATOR);

@@ -36,8 +36,8 @@ export function addressOf(url: string): Address {
   const servers = [first, ...others].map(({ hostname, port }): Server => {
     const host = (hostname || "localhost").replace(/^\[(.*)\]$/, "$1");
     const at = { host, port: Number(port) || PORT };
-    // Checks the server's certificate. For a server that is named by its IP address, the driver passes no name to TLS,
-    // so that on Deno the certificate would have to be that of `localhost`.
+    // Compares the server's certificate with the host in the URL. The driver passes no name to TLS if the host is an IP
+    // address, and Deno would then expect a certificate for `localhost`.
     const checkIdentity: typeof checkServerIdentity = (_name, peer) => checkServerIdentity(host, peer);
     if (mode === "verify-full") return { ...at, ssl: { checkServerIdentity: checkIdentity, ...authority } };
     if (mode === "disable" || LOOPBACK.test(hostname)) return { ...at, ssl: false };

@@ -11,7 +11,7 @@ import type { TransformAppend } from "../append/writer-transform.ts";
 import type { BoundedCache } from "../bounded-cache.ts";
 import { canonicalHead, createLink } from "../chain.ts";
 
-/** Database's answer to a batch of appends, or to the question how a batch ended whose answer was lost. */
+/** The database's answer to a batch of appends. If it is lost, the writer can ask for it again. */
 export interface BatchAnswer {
   readonly time_ms: number;
   /** Last position of the log before the batch. */
@@ -50,7 +50,7 @@ export interface Head {
 
 export interface Settled {
   readonly reply: Omit<BatchReply, "commitMs">;
-  /** The log's head after the batch; undefined if the database was not asked. */
+  /** Head of the log after the batch; undefined if no append of the batch went to the database. */
   readonly head: Head | undefined;
 }
 
@@ -103,7 +103,7 @@ export function createSettle(): Settle {
   };
 }
 
-/** Merges the database's verdicts with those of the appends that it never saw, in the order of the batch. */
+/** Merges the database's verdicts with refusals of appends that were not sent to it, in the order of the batch. */
 function withRefusals(verdicts: readonly number[], refusals: readonly (string | undefined)[]): readonly number[] {
   const all: number[] = [];
   let answered = 0;

@@ -22,10 +22,7 @@ export interface Doubt {
 export interface DoubtOptions {
   readonly database: Database;
   readonly schema: string;
-  /**
-   * The search for the outcome calls this with the reason why the database does not answer yet, and with undefined once
-   * it answers.
-   */
+  /** Called with a reason each time the database does not say how a batch ended, and with undefined once it does. */
   readonly onAway: (cause: string | undefined) => void;
   readonly closing: AbortSignal;
 }

@@ -24,7 +24,7 @@ await answerBackup(async ({ url, schema, storeId, epochs, target }: CopyOrder, f
   const reader = openReader(url, schema, { statementMs: TASK_MS_MAX });
   try {
     const archive = openArchive(createArchiveTable(reader), { read: fetchFile });
-    // Keys and snapshots are also read up to this position only, because later appends do not belong to the copy.
+    // Nothing after this position belongs to the copy: events, keys and snapshots are read up to it.
     const to = await lastPosition(reader);
     await fillCopy(target, {
       id: storeId,

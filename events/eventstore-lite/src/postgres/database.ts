@@ -37,8 +37,8 @@ export interface DatabaseOptions {
 }
 
 /**
- * Time limit of a statement on the server. The client gives up a little later, because a cut network brings no answer.
- * Together they delay a caller by less than five seconds once the network is back.
+ * Time limit of a statement on the server. If the network is cut, no answer comes, so the client gives up a little
+ * later by itself. A caller waits less than five seconds in all once the network is back.
  */
 const STATEMENT_MS_MAX = 3_500;
 const LATE_MS = 500;
@@ -54,13 +54,13 @@ const COMPARE_MS_MAX = 500;
 const RECONNECT_S = 0.05;
 
 /**
- * First pause after a failed connect to PostgreSQL, in ms. It doubles with each failure, because all instances connect
- * again at the same time after the server restarts.
+ * First pause in ms after a failed connect to PostgreSQL. It doubles with each failure, so that the instances, which
+ * all connect again after a restart of the server, do not overload it.
  */
 const PAUSE_MS_MIN = 50;
 /**
- * Maximum pause after a failed connect, in ms: it is also the delay until a server is noticed that accepts connections
- * again.
+ * Maximum pause in ms after a failed connect. An instance notices at most this much later that the server accepts
+ * connections again.
  */
 const PAUSE_MS_MAX = 500;
 
@@ -240,7 +240,8 @@ async function connectTo(
   const { default: postgres } = await import("postgres");
   let primary: Primary | undefined;
   const sql: DatabaseSql = postgres(href, {
-    // The settings that were checked; the driver would interpret the URL and PGHOST in its own way.
+    // The checked settings are passed one by one, because the driver would interpret the URL and the variable PGHOST
+    // differently.
     ...server,
     max: 1,
     connect_timeout: CONNECT_S_MAX,

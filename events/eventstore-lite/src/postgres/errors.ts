@@ -50,8 +50,8 @@ export function isForgotten(error: unknown): boolean {
 }
 
 /**
- * True if the request may have been executed: the server gave no answer, or ended the connection. Any other error
- * counts too, because it may come from any point of the driver.
+ * True if the request may have been executed, because the server gave no answer or ended the connection. An error that
+ * is no answer of the server counts too: the driver may throw it at any point.
  */
 export function isUnanswered(error: unknown): boolean {
   const answer = answerIn(error);
@@ -64,7 +64,8 @@ export function isUnanswered(error: unknown): boolean {
 }
 
 /**
- * True if the error means that its connection is no longer usable. An error that `work` itself throws does not count.
+ * True if the connection of a failed query is no longer usable. Errors that the calling code itself throws do not
+ * count.
  */
 export function isLost(error: unknown): boolean {
   return error instanceof Error && !(error instanceof StoreError) && "code" in error && isUnanswered(error);

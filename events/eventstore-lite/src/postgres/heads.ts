@@ -76,7 +76,10 @@ export async function listSnapshots(reader: Reader, prefix: string): Promise<rea
   return rows.map(({ name, version, position, bytes }) => ({ name, version, position, bytes }));
 }
 
-/** Lists those of the named leases that are held at `nowMs`, or now by the server's clock if it is undefined. */
+/**
+ * Lists the leases with one of these names that are held at the time `nowMs`; if it is undefined, at the time of the
+ * server's clock.
+ */
 export async function listLeases(
   reader: Reader,
   names: readonly string[],

@@ -35,7 +35,9 @@ const INSERT_MS_MAX = 600_000;
 /** Time limit of an import; thousands of millions of events take less. */
 const CREATE_MS_MAX = 24 * 60 * 60 * 1_000;
 
-/** Time limit for removing an unfinished import, which may have to wait for another program's long query. */
+/**
+ * Time limit in ms for dropping an unfinished import, which may have to wait until another program's long query ends.
+ */
 const RENAME_MS_MAX = 60_000;
 
 /**
@@ -166,8 +168,8 @@ async function rename(sql: TransactionSql, partial: string, schema: string): Pro
 }
 
 /**
- * Returns SQL statements that give roles the same rights on the new log as on the log it replaces: the service's role
- * keeps only what its administrator granted. Without them, PostgreSQL lets every role execute a new function.
+ * Returns SQL statements that give each role the same rights on the new log as it had on the replaced one. Without
+ * these statements, PostgreSQL would let every role execute the new log's functions.
  */
 function rightsOn(sql: TransactionSql, before: string, after: string) {
   return sql<{ statement: string }[]>`

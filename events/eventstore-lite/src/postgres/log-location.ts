@@ -11,11 +11,11 @@ export interface PostgresLogPlace {
   readonly schema: string;
 }
 
-/** Log's record of the server and database where it is, by which a copy of it is recognized. */
+/** The log's record of the server and the database where it is. If it differs from the real ones, the log is a copy. */
 export interface PlaceKnown {
   /**
-   * Signs of a copy that the log's owner may not ask the server for. `files`: the change time of `PG_VERSION`, which
-   * the server never writes again and no copy of files carries.
+   * Signs of a copy that the log's owner has no right to read from the server. `files`: the change time of the file
+   * `PG_VERSION`, which the server never writes again and which a copy of the files does not keep.
    */
   readonly unknown: readonly ("server" | "timeline" | "files")[];
   /** The role that owns the log, as SQL names it. */
@@ -39,8 +39,8 @@ export async function isPostgresLogElsewhere({ url, schema }: PostgresLogPlace):
 }
 
 /**
- * Makes a log continue in a new epoch, like a restored one; stores that have it open stop. `copy` has an effect only if
- * the log is still that of another place, so that one of several programs that notice it begins the epoch.
+ * Begins a new epoch of a log, so that stores that have it open stop. `copy` does so only if the log's record still
+ * names another place: if several programs notice a copy at once, only the first begins an epoch.
  */
 export async function beginPostgresEpoch(
   { url, schema }: PostgresLogPlace,

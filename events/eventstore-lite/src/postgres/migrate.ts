@@ -18,8 +18,8 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings the tables of a component up to date in one transaction, which one process at a time can be in. Needs no right
- * to change anything if nothing is to do. Throws {@link StoreUnusable} if the tables are of a newer version.
+ * Updates the tables of a component in one transaction; other processes wait until it ends. If nothing has to be done,
+ * it needs no rights to change tables. Throws {@link StoreUnusable} if the tables are of a newer version.
  */
 export async function migrate(
   database: Database,

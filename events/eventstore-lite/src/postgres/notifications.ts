@@ -15,8 +15,8 @@ export function channelOf(storeId: string): string {
 }
 
 /**
- * Notifies on a separate connection after the commit. Within the transaction, a notification takes a lock for which all
- * notifying transactions of the server wait, while they hold the turn of their log.
+ * Sends notifications on a separate connection after the commit. A transaction that notifies holds a lock of the whole
+ * server while it commits, so writers of other logs would wait for it.
  */
 export function createNotifier(url: string, storeId: string): Notifier {
   const database: Database = openDatabase({ url, connections: 1, name: "eventstore-lite notifier" });

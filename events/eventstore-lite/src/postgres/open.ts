@@ -46,7 +46,10 @@ export interface PostgresStoreOptions<E extends NewEvent> {
   readonly schema?: string;
   /** Codec of the events; by default they are stored as they are. */
   readonly codec?: Codec<E>;
-  /** URL of a module that finishes on the writer thread what the codec left to it, as for a store on SQLite. */
+  /**
+   * URL of the module whose default export completes in the writer thread what the codec left undone, as for a store on
+   * SQLite.
+   */
   readonly writerTransform?: URL;
   /**
    * False to write on the caller's thread. The log then opens sooner, and large appends block the caller's event loop.

@@ -12,7 +12,7 @@ const WAIT = "2s";
 
 /**
  * Keeps restores and imports away from the place of a log until the transaction ends. Throws {@link StoreBusy} while
- * one runs. Unlike a session's lock, a transaction's lock also holds behind a pool that shares connections.
+ * one runs. The lock belongs to the transaction, because a connection pool may give a session to other clients.
  */
 export async function shareLog(sql: TransactionSql, schema: string): Promise<void> {
   const [lock] = await sql<{ taken: boolean }[]>`
@@ -26,7 +26,8 @@ export async function shareLog(sql: TransactionSql, schema: string): Promise<voi
  */
 export async function takeLog(sql: TransactionSql, schema: string): Promise<void> {
   await sql`SELECT set_config('lock_timeout', ${WAIT}, true)`;
-  // The transaction idles while events are written on another connection, and holds up no vacuum.
+  // PostgreSQL must not end this transaction for being idle: it only holds the lock while another connection writes the
+  // events. It has no snapshot, so it does not hinder vacuum.
   await sql`SET LOCAL idle_in_transaction_session_timeout = 0`;
   try {
     await sql`SELECT pg_advisory_xact_lock(hashtext(${nameOf(schema)}))`;

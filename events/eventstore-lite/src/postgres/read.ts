@@ -122,7 +122,10 @@ async function* readRows<Row extends { readonly position: number }>(
   yield* readThrough(archive, resolved, toRow, (range) => readLive<Row>(database, columns, range));
 }
 
-/** Yields rows of the database that match a query, with the end of the archive at the time they were read. */
+/**
+ * Yields rows of the database that match a query, in chunks. Each chunk has the archive's last position at the time
+ * when it was read.
+ */
 async function* readLive<Row>(
   reader: Reader,
   columns: string,
@@ -185,7 +188,7 @@ async function walkOf(reader: Reader, { stream, types, from, to, backwards }: Re
   return { ...range, key: "position", rowsOf, parameters: [] };
 }
 
-/** Reads along the versions of one stream, which are in the order of its positions. */
+/** Reads one stream in the order of its versions, which is also the order of its positions. */
 async function alongStream(
   reader: Reader,
   stream: string,
@@ -205,8 +208,8 @@ async function alongStream(
 }
 
 /**
- * Merges the next index entries of each type. Pairs in the order of the index and OFFSET 0 leave the planner no other
- * way: it would sort all entries for each chunk, filter the whole log for a rare type, or read the log to join it.
+ * Merges the next index entries of each type. The pairs (type, position) and OFFSET 0 keep PostgreSQL from slower
+ * plans: sorting all entries for each chunk, or scanning the whole log.
  */
 function alongTypes(types: readonly string[], range: Range, backwards: boolean): Walk {
   const order = backwards ? "DESC" : "ASC";

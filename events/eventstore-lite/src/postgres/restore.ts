@@ -104,7 +104,7 @@ async function copyLives(copy: DatabaseReader, database: Database, schema: strin
   await database.run((sql) => sql`UPDATE ${sql(schema)}.info SET store = ${String(info!["store"])}`);
   await database.run((sql) => sql`DELETE FROM ${sql(schema)}.epochs`);
   for (const { id, after, begunAs } of readEpochs(copy)) {
-    // The newest epoch of a copy has no id before a log continues from it.
+    // The newest epoch of a copy has no id yet, because each log that continues from the copy gives it a different one.
     const own = id === "null" ? randomUUID() : id;
     await database.run(
       (sql) => sql`INSERT INTO ${sql(schema)}.epochs (id, after, begun_as) VALUES (${own}, ${after}, ${begunAs})`,

@@ -61,8 +61,8 @@ async function requireServer(database: Database): Promise<void> {
 }
 
 /**
- * Maximum number of attempts to get another connection from a pool. The first mostly succeeds, because a pool gives out
- * the connection that came back last.
+ * Maximum number of attempts to get another connection from a pool. The first attempt mostly succeeds, because a pool
+ * gives out the connection that was returned last.
  */
 const POOL_TRIES_MAX = 10;
 

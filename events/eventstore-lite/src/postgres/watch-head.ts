@@ -3,8 +3,8 @@ import { openDatabase } from "./database.ts";
 import { channelOf } from "./notifications.ts";
 
 /**
- * Interval in ms between two looks at the log's end: an append by another process is seen that late if no notification
- * arrives earlier.
+ * Interval in ms between two reads of the log's last position. If no notification arrives, an append by another process
+ * is noticed at most this much later.
  */
 const POLL_MS = 100;
 /**
@@ -19,8 +19,8 @@ const HEARING_MS_MAX = 2_000;
 const TEST = "test";
 
 /**
- * Calls `onHead` with the log's last position, now and whenever it grows, until the returned function is called. Only
- * the lookup counts; notifications are hints, which may be lost or come from any program.
+ * Calls `onHead` with the log's last position, now and whenever it grows, until the returned function is called. A
+ * notification only triggers a read of the position, because notifications may be lost, or come from any program.
  */
 export function watchHead(
   url: string,
@@ -37,7 +37,8 @@ export function watchHead(
 
   async function poll(): Promise<void> {
     while (!signal.aborted) {
-      // The pause is renewed before the lookup, because a notification during the lookup may be about a later append.
+      // The pause is created before the position is read, so that a notification that arrives during the read shortens
+      // it: it may be about a later append.
       pause = new AbortController();
       // While the database is away, no process can append, so nothing is missed.
       const position = await lastPosition().catch(() => undefined);

@@ -11,8 +11,8 @@ import { type NowOf, type OpenedEpoch, perform } from "./snapshots-and-leases.ts
 /** Executes the store's requests that write to the log; answers each once its changes are durable. */
 export interface Writer {
   /**
-   * Begins a request with the work that needs no database, for example while the database works on the previous one.
-   * The returned function does the work that needs it; call that once the previous request is answered.
+   * Does the part of a request that needs no database, for example while the database works on the previous request.
+   * Call the returned function once the previous request is answered; it does the rest.
    */
   begin(request: string | Exclude<Operation, { kind: "close" }>): () => Promise<Reply>;
 }
@@ -87,7 +87,7 @@ class NotAppended extends Error {
 
 /**
  * Creates a function that sends a batch of appends to the database. If the answer is lost, it asks on another
- * connection if the log holds the batch, so that its result is always true.
+ * connection if the log holds the batch, so that callers always learn the real outcome.
  */
 function createSend(options: WriterOptions) {
   const { database, schema, epoch } = options;

@@ -20,7 +20,7 @@ export interface CheckpointStore {
   writeCosigned(note: string): Promise<void>;
   /**
    * Stores the note of a checkpoint that the log contradicts. From then on `read` returns this note, even after other
-   * writes, until the loss is accepted.
+   * writes, until an operator accepts the loss with `acceptLoss`.
    */
   writeDenied(note: string): Promise<void>;
   acceptLoss(): Promise<void>;

@@ -29,9 +29,8 @@ const TREE_SUFFIX = "/tree";
 const SIZE = /^(0|[1-9]\d*)$/;
 
 /**
- * Writes a https://c2sp.org/tlog-checkpoint (a https://c2sp.org/signed-note): origin, size, root in base64, chain end
- * and time as extension lines, signature. Without a root the third line is the chain's end, which only the log can
- * confirm.
+ * Makes a signed checkpoint (https://c2sp.org/tlog-checkpoint): origin, size and root, then the chain's end and the
+ * time as extension lines. Without a root, the third line is the chain's end, which only the log can confirm.
  */
 export function signCheckpoint(checkpoint: Checkpoint, { privateKey, publicKey }: SigningKey): string {
   const { origin: log, position, hash, root, time } = checkpoint;
@@ -46,8 +45,8 @@ export function signCheckpoint(checkpoint: Checkpoint, { privateKey, publicKey }
 }
 
 /**
- * Reads a checkpoint of any log that the key has signed; `contradictionOf` compares it. Throws
- * {@link CheckpointRefused} if it is malformed or not signed by this key. Nothing in it is trusted before.
+ * Parses a checkpoint of any log that the key has signed; compare it with {@link contradictionOf}. Throws {@link
+ * CheckpointRefused} if it is malformed or not signed by this key, before anything in it is used.
  */
 export function openCheckpoint(note: string, publicKey: KeyObject): Checkpoint {
   const parsed = parseNote(note);
@@ -103,8 +102,8 @@ export interface Contradiction {
 }
 
 /**
- * Compares a log, whose checkpoints are named `origin`, with a checkpoint. Undefined if the log holds all events of the
- * checkpoint; an import of that log does too, under any name. Only `verify` proves the chain up to there.
+ * Compares a log with a checkpoint. `origin`: name of the log. Undefined if the log, or an import of it under another
+ * name, holds all events of the checkpoint; this compares one hash and does not verify the chain.
  */
 export async function contradictionOf<E extends NewEvent>(
   store: EventStore<E>,
@@ -118,7 +117,8 @@ export async function contradictionOf<E extends NewEvent>(
   if (hash === checkpoint.hash && (isOurs || checkpoint.position > 0)) return undefined;
   if (!isOurs) return { kind: "other-log", position: 0 };
   const { position } = await store.head();
-  // An event that is missing before the log's end was taken out; verifying finds it.
+  // If the log is longer than the checkpoint and yet has no event at this position, the event was removed; `verify`
+  // finds that.
   return position < checkpoint.position
     ? { kind: "lost-tail", position }
     : { kind: "other-history", position: checkpoint.position };

@@ -173,8 +173,8 @@ export function createLogTree(log: EventStore): LogTree {
   const { builtTo, readTile, dropBuilt, dropAll } = reader;
 
   /**
-   * Returns the roots over each 256 events of (from, to]. Throws {@link ChainBroken} unless their chain ends with the
-   * log's hash.
+   * Returns the roots over each 256 events from `from` + 1 to `to`. Throws {@link ChainBroken} unless the hash chain
+   * over these events ends with the hash that the log stores for the last one.
    */
   async function foldEvents(from: number, to: number): Promise<Uint8Array[]> {
     const folded: Uint8Array[] = [];

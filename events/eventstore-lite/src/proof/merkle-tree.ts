@@ -42,8 +42,8 @@ interface RangeNode {
 }
 
 /**
- * Merkle tree over the leaves from `first` (counted from 0) on, as the roots of its largest full subtrees from left to
- * right. Ranges over [a, b) and [b, c) join to one over [a, c), so a root needs no leaf again.
+ * Merkle tree over consecutive leaves that begin with number `first` (from 0), as the roots of its largest full
+ * subtrees. Adjacent ranges can be joined, so a root can be computed without reading the leaves again.
  */
 export interface TreeRange {
   add(leaf: Uint8Array): void;

@@ -2,8 +2,8 @@ import { createHash, type KeyObject, sign, verify } from "node:crypto";
 import { CheckpointRefused } from "../errors.ts";
 
 /**
- * Room for 16 signatures of the longest known kind (5 kB) in base64, which https://c2sp.org/signed-note requires to be
- * read.
+ * Maximum number of characters of a note. https://c2sp.org/signed-note requires room for 16 signatures, and the longest
+ * known kind takes 5 kB in base64.
  */
 const NOTE_CHARS_MAX = 128 * 1024;
 
@@ -96,8 +96,8 @@ export interface Cosigner {
 }
 
 /**
- * Returns the text that a https://c2sp.org/tlog-cosignature of version 1 signs; it names the second in which the
- * witness signs.
+ * Returns the text that a witness signs in a https://c2sp.org/tlog-cosignature of version 1. It includes the time of
+ * signing, in seconds.
  */
 function cosigned(text: string, time: bigint): Buffer {
   return Buffer.from(`cosignature/v1\ntime ${time}\n${text}`);

@@ -88,8 +88,8 @@ export function parsePublicKey(text: string): KeyObject {
   try {
     return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: bytes.toString("base64url") }, format: "jwk" });
   } catch {
-    // Bytes that are no point of the curve count as a key that has signed nothing, which is how Bun and Node treat
-    // them. Only Deno rejects them.
+    // The bytes are no valid key. Deno rejects them, but Bun and Node accept them as a key that verifies no signature;
+    // a new random key has the same effect.
     return generateKeyPairSync("ed25519").publicKey;
   }
 }

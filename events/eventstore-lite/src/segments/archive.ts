@@ -8,14 +8,14 @@ import { proveApart } from "./validate-in-thread.ts";
 import type { SegmentStorage } from "./segment-storage.ts";
 
 /**
- * Uncompressed size at which a segment of the archive ends. Looking up one event decompresses one segment, in some ten
- * milliseconds; the segment's rows are removed in one transaction, in some thirty.
+ * Uncompressed size at which a segment of the archive ends. Looking up one event decompresses one segment, which takes
+ * some 10 ms. Removing its events from the database is one transaction of some 30 ms.
  */
 export const ARCHIVED_BYTES_MAX: number = 4 * 1024 * 1024;
 
 /**
- * Maximum number of idempotency keys that one transaction records, so that appends wait no longer for it than for the
- * removal of a segment's events.
+ * Maximum number of idempotency keys that one transaction records. Appends wait for such a transaction no longer than
+ * for the one that removes a segment's events.
  */
 const RECORDED_KEYS_MAX = 1_024;
 
@@ -53,7 +53,10 @@ export async function* archiveEvents(
   catalogue: Catalogue,
   storage: SegmentStorage,
   open: OpenSegments,
-  /** Last position to move (`to`). With `fullOnly`, events that do not fill a segment stay in the database. */
+  /**
+   * `to`: last position to move. `fullOnly`: true if the newest of these events stay in the database unless they fill a
+   * segment.
+   */
   { to, fullOnly = false }: { readonly to: number; readonly fullOnly?: boolean },
 ): AsyncGenerator<SegmentEntry, void, void> {
   await table.requireRight?.();
@@ -93,8 +96,8 @@ async function sealNext(store: SealableLog, after: ChainPoint, to: number): Prom
 }
 
 /**
- * Records the keys that the segment's file holds, because an earlier call may have written the file with other keys
- * than the log has now. If interrupted, the remaining keys stay whole in the database, and a later segment takes them.
+ * Records the keys from the segment's file, which may differ from the log's: an earlier, interrupted call may have
+ * written the file. Keys that are left whole in the database go into a later segment.
  */
 async function recordKeys(store: ArchiverStore, { last, keys }: OpenSegment): Promise<void> {
   for (let at = 0; at < keys.length; at += RECORDED_KEYS_MAX)
@@ -122,8 +125,8 @@ function parseNames(names: readonly string[]): ReadonlyMap<number, SegmentRange[
 }
 
 /**
- * Returns the longest segment up to position `to` whose events are in this log; `files` begin with the same event. An
- * interrupted call or a copy of the log may have left several: one is used as it is, none is removed.
+ * Returns the longest segment that ends at or before `to` and whose events are in this log; undefined if there is none.
+ * `files`: existing segment files that begin with the same event, left by an interrupted call or by a copy of the log.
  */
 async function findLeft(
   store: ArchiverStore,

@@ -72,8 +72,8 @@ export interface StreamList {
 /** The part of an archive that is in the log's database, which each engine reads in its own way. */
 export interface ArchiveTable extends SegmentList, StreamList {
   /**
-   * Throws {@link StoreUnusable} if this program's database user lacks the right to delete events, as archiving does
-   * once they are in segments.
+   * Throws {@link StoreUnusable} if this program's database user may not remove events from the database, which
+   * archiving requires.
    */
   requireRight?(): Promise<void>;
   /** Yields the idempotency keys that the database still holds whole, of appends that ended in the range. */

@@ -68,15 +68,15 @@ export function createLogArchive(table: ArchiveTable, storage: SegmentStorage): 
         return catalogue.entries().map(({ name, bytes, first, last }) => ({ name, bytes, first, last }));
       },
       async verify({ from = 1, to = Infinity, threads = Infinity, onProgress = () => {} } = {}) {
-        // A repeated verification also ends where the log ended at the first one's start.
+        // If the verification has to be repeated, it still ends where the log ended when this call began.
         const head = await store.head();
         for (;;) {
           await catalogue.refresh();
           const { end } = catalogue;
           const verification = await verifyOnce(store, { head, from: Math.max(1, from), to, threads, onProgress });
           await catalogue.refresh();
-          // Events that moved into the archive during the check were missing in the database, so a fault counts only if
-          // none moved.
+          // An event that moved into the archive during the check was missing from the database, and looked like a
+          // fault. So a fault counts only if no event moved; otherwise the check is repeated.
           if (verification.ok || catalogue.end === end) return verification;
         }
       },

@@ -32,7 +32,10 @@ export interface OpenSegment {
   readonly keys: readonly StoredKey[];
 }
 
-/** Opens the segment of an entry. A reader drops the segment while it waits for its consumer, and opens it again. */
+/**
+ * Opens the segment of a catalogue entry. A reader keeps no segment while it waits for its consumer, and calls this
+ * again afterwards.
+ */
 export type OpenSegments = (entry: SegmentEntry) => Promise<OpenSegment>;
 
 /**

@@ -11,8 +11,8 @@ import { named, type OpenSegment, type OpenSegments } from "./open-segments.ts";
 const CHUNK_EVENTS = 128;
 
 /**
- * Maximum number of types that are searched for in the bytes of an event before it is parsed. A query for one rare type
- * takes a quarter less time so; searching for more types takes longer than parsing.
+ * Maximum number of types whose names are searched for in an event's bytes, so that other events need not be parsed.
+ * Queries for one rare type take a quarter less time; with more types, the search takes longer than parsing.
  */
 const SOUGHT_TYPES_MAX = 2;
 
@@ -54,8 +54,8 @@ export function toFields(canonical: Buffer): CanonicalFields {
 }
 
 /**
- * Returns `decode`, which throws SegmentDamaged with the segment's name if an archived row is no event. The segment is
- * read only after a failure: parsing each event twice would slow each fold.
+ * Wraps `decode`: if an archived row is no valid event, the error is a SegmentDamaged that names the segment. The
+ * segment is examined only after `decode` failed, because parsing each event twice would slow down all folds.
  */
 export function namingSegments<Row extends { readonly position: number }, Decoded>(
   { catalogue, open }: ArchiveReader,
@@ -88,7 +88,7 @@ export interface ResolvedQuery {
   readonly limit: number;
 }
 
-/** Rows of the database that match a query, and the archive's end when they were read, or later. */
+/** Rows of the database that match a query. `archived`: last archived position, read with the rows or after them. */
 export interface LiveChunk<Row> {
   readonly rows: Row[];
   readonly archived: number;
@@ -103,8 +103,8 @@ export interface ArchiveReader {
   hashAt(position: number): Promise<string | undefined>;
   findKey: FindArchivedKey;
   /**
-   * Yields the archived keys of appends that ended within [from, to]. A key that is archived meanwhile may also be read
-   * whole from the database.
+   * Yields the archived keys of appends that ended within [from, to]. If a key is archived during the call, it may be
+   * in this result and in that of the database.
    */
   keys(range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void>;
   open: OpenSegments;

@@ -41,8 +41,8 @@ export function createKeyReader(store: LogReading, table: ArchiveTable): EventSt
 /** Result of looking for an idempotency key in the segments. */
 export interface ArchivedKey {
   /**
-   * Key and its append as a segment holds them; undefined if no segment holds the key, and only its hash equals that of
-   * another key.
+   * The key, and the append that first used it. Undefined if no segment holds the key; then only its hash equals that
+   * of another key.
    */
   readonly kept: StoredKey | undefined;
   /** Number of segments that were searched: all that may hold the key. */
@@ -80,7 +80,7 @@ export async function* readArchivedKeys(
     if (entry.keysFrom === 0 || entry.keysFrom > to || entry.last < from) continue;
     const keys = (await open(entry)).keys.filter(({ last }) => last >= from && last <= to);
     const segments = await table.keySegments(keys.map(({ key }) => key));
-    // The other keys are still whole in the database, or are recorded with another segment that holds them too.
+    // Skips keys that are still whole in the database, and keys that the database assigns to another segment.
     const found = keys.filter((_, at) => segments[at]!.includes(index + 1));
     if (found.length > 0) yield found;
   }

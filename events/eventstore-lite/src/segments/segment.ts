@@ -194,8 +194,8 @@ export interface ReadSegment extends Omit<Segment, "bytes"> {
 }
 
 /**
- * Reads a segment that follows the head `after` of a log, and proves that its events are those that its header names.
- * Throws {@link SegmentDamaged}, also if it exceeds `bytesMax` decompressed. The caller proves the header by the file's
+ * Reads a segment that follows the head `after` of a log, and proves that it holds the events that its header
+ * describes. Throws {@link SegmentDamaged}, also if it exceeds `bytesMax` decompressed. The caller checks the file's
  * hash.
  */
 export function openSegment(

@@ -30,7 +30,7 @@ export interface ProveOrder {
 export type Proof = ProvedSegment | { readonly damage: string };
 
 export interface ProveOptions {
-  /** The thread reports by this the number of events of each segment that it has found whole. */
+  /** The thread that proves segments calls this with the number of events of each segment that it has found whole. */
   readonly onProved?: ((events: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }

@@ -8,7 +8,8 @@ import { type Proof, proveApart } from "./validate-in-thread.ts";
 import type { SegmentReader } from "./segment-storage.ts";
 
 /**
- * Number of segments that one thread proves before it ends: some seconds of work, of which its start is a hundredth.
+ * Number of segments that one thread proves before it ends. They take some seconds; starting the thread takes a
+ * hundredth of that.
  */
 const PART_SEGMENTS = 32;
 
@@ -107,8 +108,8 @@ function addStreams(
 }
 
 /**
- * Compares the database's records of archived streams. An append builds on their versions, and readers find archived
- * events by them.
+ * Compares the database's records of archived streams with the segments. They matter because appends continue from the
+ * versions in them, and readers use them to find archived events.
  */
 async function compareStreams(table: StreamList, streams: ReadonlyMap<string, StreamEnd>): Promise<Fault | undefined> {
   let compared = 0;

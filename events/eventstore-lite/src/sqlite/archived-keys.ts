@@ -38,8 +38,8 @@ export interface ArchivedKeys {
   /** Returns how many segments may hold an idempotency key. */
   count(key: string): number;
   /**
-   * Replaces whole keys by their hashes, for the segment that ends at position `last`; runs inside a transaction. A key
-   * that the log holds with other values, or no longer whole, stays as it is.
+   * Replaces whole keys by their hashes, for the segment that ends at position `last`; runs inside a transaction. Skips
+   * keys that the log does not hold whole with these same values.
    */
   record(last: number, keys: readonly StoredKey[]): void;
 }
@@ -63,7 +63,7 @@ export function createArchivedKeys(db: DatabaseSync): ArchivedKeys {
   };
 }
 
-/** Number of keys that one statement examines: a millisecond, and a little more if it returns all of them. */
+/** Number of keys that one statement examines, which takes about a millisecond. */
 const CHUNK_KEYS = 2_048;
 
 /**

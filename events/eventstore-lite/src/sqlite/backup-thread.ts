@@ -21,7 +21,7 @@ export interface BackupOrder {
 /** Number of rows that one statement returns. */
 const CHUNK_ROWS = 1_024;
 
-/** Copies a log event by event, because its copy holds all events, archived ones too. */
+/** Copies a log event by event, because archived events are not in the database file. */
 async function copyWithArchive(reader: DatabaseReader, target: string, fetchFile: FetchFile): Promise<void> {
   const archive = openArchive(createArchiveTable(reader), { read: fetchFile });
   const to = lastPosition(reader);

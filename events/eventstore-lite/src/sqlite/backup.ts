@@ -13,9 +13,8 @@ export interface BackupOptions {
 }
 
 /**
- * Writes a consistent copy of a log to the new `file`; a copy made with `cp` while the log is in use cannot be opened
- * in half of the cases. `module` is a thread that calls {@link answerBackup}; it gets `source` and the `target` to
- * write.
+ * Writes a consistent copy of a log to the new `file`, while the log is in use. `module` is the code of a thread that
+ * calls {@link answerBackup}; it gets the members of `source`, and the path `target` to write to.
  */
 export function backupTo(module: URL, source: object, file: string, options: BackupOptions = {}): Promise<Backup> {
   return createDatabaseFile(

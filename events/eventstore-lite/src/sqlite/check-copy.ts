@@ -5,8 +5,8 @@ import { pragma } from "./connection-settings.ts";
 import { createVerifier } from "./verify/verify.ts";
 
 /**
- * Checks pages and indexes by SQLite, and the events by their chain. Throws if the log cannot be read entirely, because
- * it is then no backup.
+ * Verifies a copy of a log: SQLite checks its pages and indexes, `verify` checks the hash chain. Throws if the copy has
+ * a fault, because it then cannot serve as a backup.
  */
 export async function checkCopy(target: string, onProgress: (checked: number) => void): Promise<Head> {
   const db = openReader(target);

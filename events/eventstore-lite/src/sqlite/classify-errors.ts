@@ -6,7 +6,7 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 
-/** SQLite's messages for these codes, because Deno 2.9 gives no code if `exec` fails, or the opening of a file. */
+/** SQLite's error codes by message. Deno 2.9 reports no code if `exec` or the opening of a file fails. */
 const CODE_BY_MESSAGE: ReadonlyMap<string, number> = new Map([
   ["database is locked", SQLITE_BUSY],
   ["database disk image is malformed", SQLITE_CORRUPT],

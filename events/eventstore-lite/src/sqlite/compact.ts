@@ -3,9 +3,9 @@ import { openWriter } from "./connections.ts";
 import { takeOwnership } from "./ownership.ts";
 
 /**
- * Returns the space of archived events to the file system: rewrites the remaining log, for which as much space is
- * needed again. A crash leaves the log as it was. Throws what `openSqliteStore` throws, {@link StoreOwned} while a
- * service has it.
+ * Frees the disk space of archived events by rewriting the log's file, for which as much free space is needed again. A
+ * crash leaves the log unchanged. Throws what `openSqliteStore` throws, {@link StoreOwned} while a service uses the
+ * log.
  */
 export function compactSqliteLog({ file, holder }: { readonly file: string; readonly holder: string }): void {
   const release = takeOwnership(file, holder, Date.now());

@@ -28,9 +28,9 @@ type Setting = readonly [name: string, value: string | number];
 
 const READER_SETTINGS: readonly Setting[] = [
   ["busy_timeout", BUSY_TIMEOUT_MS],
-  // An altered schema then cannot make SQLite call functions or tables with side effects.
+  // Keeps SQLite from calling functions or tables with side effects that an attacker has put into the schema.
   ["trusted_schema", 0],
-  // SQLite then notices some damaged pages before it uses them.
+  // Lets SQLite notice some damaged pages before it uses them.
   ["cell_size_check", 1],
 ];
 
@@ -61,8 +61,8 @@ const FILL_SETTINGS: readonly Setting[] = [
   ["journal_mode", "memory"],
   ["synchronous", 0],
   ["foreign_keys", 0],
-  // Size in KiB, because the number is negative. The indexes grow in many places at once, and 2 MiB, SQLite's default,
-  // hold few of these places.
+  // Cache size in KiB, which SQLite expects as a negative number. Inserts reach many places of the indexes at once, and
+  // SQLite's default of 2 MiB holds too few of them.
   ["cache_size", -65_536],
 ];
 

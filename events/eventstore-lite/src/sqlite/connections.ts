@@ -11,8 +11,8 @@ import {
 } from "./connection-settings.ts";
 
 /**
- * Time limit for preparing a file; switching a new one to WAL takes some milliseconds. Each attempt may wait for the
- * busy time-out, so the sum is limited: a process that keeps the write lock longer is reported, not waited for.
+ * Time limit for opening and preparing a file, all attempts together. If another process keeps the write lock for
+ * longer, opening fails with an error.
  */
 const OPEN_WAIT_MS_MAX = BUSY_TIMEOUT_MS;
 const OPEN_RETRY_MS = 20;

@@ -33,7 +33,9 @@ export const ADD_BEGUN_AS = `
   UPDATE epochs SET begun_as = 'backup' WHERE number > (SELECT min(number) FROM epochs);
 `;
 
-/** Begins the epoch of a new log, or of one made before there were epochs, whose events are all in it. */
+/**
+ * Begins the first epoch of a log. In a log that was made before there were epochs, all existing events belong to it.
+ */
 export function beginFirstEpoch(db: DatabaseSync): void {
   db.prepare("INSERT INTO epochs (id, after) VALUES (?, 0)").run(randomUUID());
 }

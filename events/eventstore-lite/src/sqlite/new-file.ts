@@ -6,8 +6,7 @@ import { createPrivateFile } from "../private-file.ts";
 
 /**
  * Creates a database whole or not at all: `write` fills a temporary file, which is then fsynced and renamed. `makeWay`
- * runs before both, and throws if the name is taken. A crash may leave a file that ends in `.partial`, which nothing
- * reads.
+ * is called first, and throws if the name is taken. A crash may leave an unused file that ends in `.partial`.
  */
 export async function createDatabaseFile<Result>(
   file: string,

@@ -46,8 +46,8 @@ export interface SqliteStoreOptions<E extends NewEvent> {
   /** Codec of the events; by default they are stored as they are. */
   readonly codec?: Codec<E>;
   /**
-   * A module whose default export, a {@link WriterTransform}, finishes on the writer thread what the codec left to it.
-   * Costly work, such as encryption, then does not delay the thread that serves requests.
+   * Module whose default export, a {@link WriterTransform}, completes in the writer thread what the codec left undone.
+   * Costly work, such as encryption, then does not block the thread that serves requests.
    */
   readonly writerTransform?: URL;
   /**
@@ -151,7 +151,10 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   };
 }
 
-/** Creates a store's `confirm`. An open file keeps its epoch, so only the file's place and the events are checked. */
+/**
+ * Creates a store's `confirm`. It does not compare epochs, because an open file keeps its epoch, but only the file's
+ * place and the event.
+ */
 function createConfirm(requireFiles: () => void, hashAt: EventStore["hashAt"]): EventStore["confirm"] {
   return async ({ position, hash }) => {
     try {

@@ -52,7 +52,7 @@ export function takeOwnership(file: string, holder: string, nowMs: number): () =
 
 /**
  * Makes a log continue in a new epoch, because an operator knows that it is a copy. Throws what `openSqliteStore`
- * throws, {@link StoreOwned} while a service has it.
+ * throws, and {@link StoreOwned} while a service uses the log.
  */
 export function beginSqliteEpoch({ file, holder }: { readonly file: string; readonly holder: string }): void {
   const release = takeOwnership(file, holder, Date.now());

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 
 /**
- * One transaction at a time, for work that begins and ends in different calls; use {@link createTransaction} otherwise.
+ * Begins and ends one transaction at a time, for work that is spread over several calls. For work in one function use
+ * {@link createTransaction}.
  */
 export interface Boundaries {
   /**

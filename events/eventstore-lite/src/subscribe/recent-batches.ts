@@ -50,7 +50,10 @@ export interface Recent<E extends NewEvent> {
 export interface Decoding<E extends NewEvent> {
   readonly recall: Recall<E>;
   readonly decode: Decode<E>;
-  /** Reads events that the writer has finished, because only the log holds them. */
+  /**
+   * Reads events from the log. Needed for events that the writer's transform completed, because this process does not
+   * hold their final form in memory.
+   */
   readonly read: (range: { readonly from: number; readonly to: number }) => AsyncIterable<readonly Recorded<E>[]>;
   /** Returns a number that changes once these functions give different results. */
   readonly revision: () => number;

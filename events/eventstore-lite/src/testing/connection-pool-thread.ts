@@ -16,7 +16,10 @@ const ENCRYPT = [80_877_103, 80_877_104];
 /** A connection to the server. */
 interface Session {
   readonly socket: Socket;
-  /** First message of the client that opened it. Only clients with the same one get it, so all settings are equal. */
+  /**
+   * First message of the client that opened the connection. Only clients that send the same one get this connection,
+   * because it holds all their settings.
+   */
   readonly startup: Buffer;
   /** Messages by which the server told the first client that the session has started. */
   readonly greeting: Buffer[];
@@ -80,8 +83,8 @@ function take(startup: Buffer): Session | undefined {
 }
 
 /**
- * Keeps a session that its client has left for the next client, once the server has answered all requests, as it would
- * execute them without the client too. Closes it instead if the client has left it within a transaction or request.
+ * Keeps the session of a client that has left, for the next client: waits until the server has answered all complete
+ * requests, then resets it. If the client left in the middle of a request or transaction, closes the session.
  */
 function release(session: Session): void {
   session.onBytes = undefined;

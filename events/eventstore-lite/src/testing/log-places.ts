@@ -26,8 +26,8 @@ export async function newLogPlace(): Promise<LogPlace> {
 }
 
 /**
- * Empties the tables of a log, if there is one, and begins another log there. First of all it takes the turn from the
- * writers of the former log: an append whose store was closed meanwhile is refused.
+ * SQL that empties the tables of a log, if there is one, and begins a new log there. Changes the epoch first, so that
+ * writers of the former log that still run are refused.
  */
 const EMPTY = `
   DO $$

@@ -215,8 +215,8 @@ const NOBODY = 65_534;
 
 function asOther(): readonly string[] {
   if (process.getuid?.() !== 0) return [];
-  // Without this securebit, PostgreSQL's access(2) ignores the capability, and the server does not find its programs in
-  // a folder that only root may enter.
+  // The `no_setuid_fixup` bit keeps the capability valid for access(2). Without it, the server would not find its
+  // programs in a folder that only root may enter.
   const rights = ["--securebits=+no_setuid_fixup", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"];
   return ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", ...rights];
 }
@@ -261,8 +261,8 @@ async function run(command: readonly string[], environment: Record<string, strin
 }
 
 /**
- * Ports to choose from, the last one exclusive. They are below those that Linux gives to outgoing connections and to
- * listeners without a port, so that no other program is given the port while the server is stopped.
+ * Ports to choose from, the last one exclusive. They are lower than the ports that Linux assigns automatically, so that
+ * no other program gets the port while the server is stopped.
  */
 const [FIRST_PORT, END_PORT] = [20_000, 32_768];
 

@@ -26,7 +26,9 @@ export type Verdict =
   | "swallow"
   /** Verdict on a message: the client loses the connection, and the server gets the message once it is released. */
   | "strand"
-  /** Verdict on a message: it arrives later, and so do all behind it, in their order. */
+  /**
+   * Verdict on a message: it arrives later; all messages after it on this connection arrive later too, in their order.
+   */
   | "delay";
 
 const DELAY_MS = 300;
@@ -39,7 +41,7 @@ export interface Proxy extends AsyncDisposable {
   decide(verdict: (message: Message) => Verdict): void;
   /** Lets the stranded messages arrive at the server. */
   release(): void;
-  /** Leads connections made from now on to the server of another URL. */
+  /** Sends the connections that clients open from now on to the server of this URL. */
   lead(url: string): void;
 }
 
@@ -122,7 +124,10 @@ export async function startProxy(url: string): Promise<Proxy> {
   };
 }
 
-/** Creates the function that cuts a stream of bytes into messages. A client's first message has no letter. */
+/**
+ * Creates the function that splits a stream of bytes into messages. All messages but a client's first begin with a
+ * letter for their type.
+ */
 function createSplit(isClient: boolean): (bytes: Buffer) => Generator<{ type: string; message: Buffer }> {
   let rest: Buffer = Buffer.alloc(0);
   let isFirst = isClient;

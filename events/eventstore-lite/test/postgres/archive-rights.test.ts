@@ -118,7 +118,8 @@ test("the place of a log is noted only for its known past, even an archived one"
   expect(await notes(20, other)).toBe(false);
   expect(await notes(7, other)).toBe(false);
   await owner`UPDATE eventstore.info SET place[1] = 'elsewhere'`;
-  // A writer that has seen an event inside a segment names the end of that segment.
+  // The database has no hash of an event inside a segment. The store compares that hash itself, and then records the
+  // log's place with the segment's last event.
   expect(await store.confirm({ position: 7, hash: await hashAt(7) })).toBe("same");
   expect(await owner`SELECT FROM eventstore.info WHERE place[1] <> 'elsewhere'`).toHaveLength(1);
   expect(await store.confirm({ position: 7, hash: other })).toBe("lost");

@@ -113,7 +113,8 @@ test("copied files are recognized by their change time", async () => {
   const url = await newLog(own);
   const [setting] = await own.ask("SHOW data_directory");
   const version = join(String(setting?.["data_directory"]), "PG_VERSION");
-  // The time of the files may be the second in which they were made, so the loop repeats the change.
+  // The change of the file is repeated until the log counts as a copy: a change within the same second as the file's
+  // creation does not show.
   while (!(await isElsewhere(url))) chmodSync(version, 0o600);
 });
 

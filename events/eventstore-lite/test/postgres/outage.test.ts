@@ -16,8 +16,8 @@ test("appends and reads fail as unavailable during an outage and work again afte
   const followed = take(store.subscribe({ from: 1, signal: abort.signal }), 2);
   await server.stop("immediate");
 
-  // The first call is one that may be repeated: an append on a connection that is just being lost would be in doubt
-  // until the server is back.
+  // The first call is to acquire a lease, because it can be repeated. An append on the connection that is being lost
+  // would be in doubt until the server is back.
   expect(await refusalOf(store.leases.acquire("l", { holder: "h", ttlMs: 1_000 }))).toBeInstanceOf(StoreUnavailable);
   expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreUnavailable);
   expect(await refusalOf(store.head())).toBeInstanceOf(StoreUnavailable);

@@ -1,5 +1,5 @@
-// Appends, reads, archives, verifies and closes; then lets threads end by themselves, for which no store waits. For any
-// runtime.
+// Appends, reads, archives, verifies and closes. Then waits until threads that it has started end by themselves. Runs
+// on any runtime.
 import { Worker } from "node:worker_threads";
 import { openSqliteStore } from "eventstore-lite";
 

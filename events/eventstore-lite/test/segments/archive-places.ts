@@ -25,7 +25,7 @@ export interface Place {
 export function createPlaces(
   newLogPath: ReturnType<typeof temporaryLogs>,
 ): readonly (readonly [engine: "SQLite" | "PostgreSQL", make: () => Promise<Place>])[] {
-  /** Places whose logs only stores have changed. */
+  /** Places whose log was changed only by stores, so that later tests may reuse them. */
   const unchanged = new Set<LogPlace>();
   afterEach(() => {
     for (const place of unchanged) place[Symbol.dispose]();

@@ -326,7 +326,8 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
         () => take(reader.readCanonical({ from: 3, to: 4 })),
         () => take(reader.readKeys({ from: 1, to: 60 })),
         () => reader.hashAt(3),
-        // A repeated append waits until the file of the segment is read, as it would wait for a server.
+        // The append repeats an archived key, so it waits until the segment's file is read. The segment is damaged, so
+        // the append fails; its cause is the error to compare.
         () => reader.append("s3", eventsOf(1), { key: "k3", digest: "d" }).catch(({ cause }) => Promise.reject(cause)),
       ]) {
         const refusal = await refusalOf(reading());
@@ -492,7 +493,8 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     }
     expect(await store.verify()).toMatchObject({ ok: true, checked: 51 });
     if (engine === "SQLite") {
-      // Only on SQLite: on a server, the rights of roles protect these tables.
+      // Only SQLite protects these tables with triggers. On PostgreSQL, the rights of the database's roles protect
+      // them.
       for (const [first, last] of [
         [41, 51],
         [42, 45],
@@ -522,7 +524,8 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
         "UPDATE segments SET types = replace(types, 'T1', 'T9')",
         "UPDATE segments SET types = replace(types, 'T9', 'T1')",
       ],
-      // This row is not about the newest event of any stream, so only its absence is a fault.
+      // This row of `archived_streams` is not the newest one of its stream, so `verify` does not compare its values,
+      // and only notices that it is missing.
       ["DELETE FROM archived_streams WHERE position = 18", undefined],
     ] as const) {
       await place.withoutTriggers(change);

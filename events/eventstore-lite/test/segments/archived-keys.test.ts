@@ -113,7 +113,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       ...folder,
       async read(name) {
         readings += 1;
-        // The first reading proves the segment, the second one reads its keys.
+        // The archive reads the file first to prove the segment and then to get its keys; the second read fails.
         if (readings === 2) throw new Error("the place is out of reach");
         return await folder.read(name);
       },

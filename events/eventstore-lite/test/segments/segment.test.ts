@@ -152,7 +152,7 @@ test("sealing is refused if the log's chain differs or ends too early", async ()
     hashAt: async (position: number) => (position === 3 ? "11".repeat(32) : log.hashAt(position)),
   };
   expect(await refusalOf(take(sealSegments(other, START, 3)))).toBeInstanceOf(ChainBroken);
-  // The proof also covers the end of the first of several segments.
+  // A wrong hash is also found at the end of a segment that is not the last one.
   const early = {
     ...log,
     hashAt: async (position: number) => (position === 1 ? "11".repeat(32) : log.hashAt(position)),

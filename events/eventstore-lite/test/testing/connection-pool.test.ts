@@ -12,7 +12,10 @@ async function pidOf(client: Client): Promise<number> {
   return (await client`SELECT pg_backend_pid() AS pid`)[0]!["pid"];
 }
 
-/** Returns all that a session can have of its client. */
+/**
+ * Returns everything that a client may have left in its session: settings, statements, channels, locks, tables and the
+ * role.
+ */
 async function traces(client: Client): Promise<Record<string, unknown>> {
   const [row] = await client`SELECT current_setting('search_path') AS path, current_setting('application_name') AS name,
     (SELECT count(*)::int FROM pg_prepared_statements WHERE name = 'left') AS prepared,

@@ -1,6 +1,6 @@
 /**
- * Preload for the service: errors of the runtime then repeat everything that was passed to the call, and SIGUSR2 throws
- * one outside of any request.
+ * The service preloads this file. It makes errors of the runtime repeat all that was passed to the failed call, and at
+ * SIGUSR2 throws such an error outside of any request.
  */
 import { ClientRequest } from "node:http";
 

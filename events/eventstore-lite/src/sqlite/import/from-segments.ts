@@ -34,8 +34,8 @@ export interface CopiedSegments {
 }
 
 /**
- * Makes a log with what a backup made right after a chosen event would hold, from sealed segments. Returns its head and
- * its Merkle root in hex. Makes nothing if it throws {@link ImportRefused}, {@link TargetTaken} or what `segments` throws.
+ * Makes a log from sealed segments, as if a backup had been made right after a chosen event. Returns its head and
+ * Merkle root (hex). Makes nothing if it throws {@link ImportRefused}, {@link TargetTaken} or what `segments` throws.
  */
 export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<CopiedSegments> {
   return createDatabaseFile(
@@ -68,7 +68,7 @@ function fill(
       }
       for (const key of keys) if (key.last <= end) keep(key);
     }
-    // The first epoch applies even if the copy has no event.
+    // A copy has at least the log's first epoch, even if it holds no event.
     writeEpochs(
       db,
       epochs.filter(({ after }, index) => index === 0 || after < end),

@@ -75,8 +75,8 @@ async function fill(file: string, events: ImportOptions["events"], { eventBytes 
 const NO_WAIT_MS = 0;
 
 /**
- * Throws {@link TargetTaken} if the file holds a log with events, or one that a process has open. Changes no event;
- * leaves an empty log without a write-ahead log, which would outlive it.
+ * Throws {@link TargetTaken} if the file holds a log with events, or one that a process has open. Otherwise removes the
+ * write-ahead log of an empty log, because it must not be applied to the log that replaces it.
  */
 function makeWay(file: string): void {
   if (existsSync(file)) requireUnused(file);

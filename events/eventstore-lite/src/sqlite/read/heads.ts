@@ -91,8 +91,8 @@ export function listLeases(reader: DatabaseReader, names: readonly string[], now
 }
 
 /**
- * Creates the function that names a type by its row, and returns a name as it is. Every name is cached: types are never
- * renamed, and an application has tens of them.
+ * Creates a function that returns the name of a type. It looks up the name if it gets a row number, and returns a name
+ * unchanged. All names are cached: they never change, and an application has only tens of them.
  */
 export function createTypeNames(reader: DatabaseReader): (type: number | string) => string {
   const names: string[] = [];

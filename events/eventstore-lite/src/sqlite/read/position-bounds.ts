@@ -47,8 +47,8 @@ export function versionsWithin(reader: DatabaseReader, stream: number, from: num
 }
 
 /**
- * Returns the last number above `before` and up to `last` for which `holds` is true, or else `before`. `holds` must be
- * true for all numbers before that.
+ * Returns the last number from `before` + 1 to `last` for which `holds` is true; `before` if there is none. `holds`
+ * must not become true again after it was false.
  */
 function countWhile(before: number, last: number, holds: (number: number) => boolean): number {
   let known = before;

@@ -17,7 +17,7 @@ interface Placed {
 export interface Shape<Row extends Placed> {
   readonly columns: string;
   readonly joins: string;
-  /** Declares the type of the rows for the compiler; never called. */
+  /** Tells the compiler the type of the rows. No code calls it. */
   readonly row?: (row: Row) => void;
 }
 

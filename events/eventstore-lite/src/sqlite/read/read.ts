@@ -87,8 +87,8 @@ async function positionUntil({ database, archive }: LogReader, timeMs: number): 
 }
 
 /**
- * Yields matching rows of the database. The last chunk has only the archive's end, because all events of the query may
- * have moved there meanwhile.
+ * Yields matching rows of the database in chunks. The last chunk has no rows, only the end of the archive, from which
+ * the caller learns if events of the query moved there meanwhile.
  */
 function* readLive<Row extends { readonly position: number }>(
   reader: DatabaseReader,

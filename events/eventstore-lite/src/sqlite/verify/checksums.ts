@@ -1,6 +1,6 @@
 /**
- * Checksums of events, wrapping at 32 bits: number, positions, types, types × positions, places in streams, places ×
- * positions. They show that an index and the log differ by accident, not that an attacker changed both.
+ * Six checksums of events, modulo 2^32: number, positions, types, types × positions, places in streams, places ×
+ * positions. If they differ from an index's, the index was damaged by accident; an attacker could change both.
  */
 export type Sums = Uint32Array;
 

@@ -52,8 +52,8 @@ export function walkIndexes(db: DatabaseSync, last: number): IndexWalk {
 const UNREADABLE: Fault = { position: 1, reason: "an index by which events are found cannot be read" };
 
 /**
- * Returns a fault unless readers find all events 1 to `last` by the indexes. The chain covers only the events, and a
- * stream whose index lost an event could be begun a second time.
+ * Returns a fault unless readers find all events 1 to `last` by the indexes. The hash chain does not cover the indexes:
+ * if one lost a stream's events, an append would begin that stream again at version 1.
  */
 export function findUnindexed(db: DatabaseSync, walk: IndexWalk, events: Sums, last: number): Fault | undefined {
   if ("fault" in walk) return walk.fault;
@@ -76,7 +76,10 @@ function findMissing(db: DatabaseSync, { finds, missing }: Index, last: number):
   return { position: Number(first ?? 1), reason: missing };
 }
 
-/** Returns the first event whose stream or type is not found by its name; such a stream counts as empty. */
+/**
+ * Returns the first event whose stream or type is missing in the index of names. Readers and appends would take such a
+ * stream for empty.
+ */
 function findUnnamed(db: DatabaseSync, what: "stream" | "type", last: number): Fault | undefined {
   const names = `${what}s`;
   const lost = db

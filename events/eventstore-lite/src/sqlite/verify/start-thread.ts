@@ -47,7 +47,8 @@ export function startCheckThread(options: CheckOptions): CheckThread {
     walk: (ask) => perform("walk", ask),
     compare: (ask) => perform("compare", ask),
     async end() {
-      // Closes the connection first: it holds locks, and the end of a thread may close it later.
+      // The thread closes its connection before it ends, because the connection holds locks, which the end of the
+      // thread might release only later.
       await perform("close", undefined).catch(() => {});
       await worker.terminate();
     },

@@ -45,7 +45,8 @@ export function createLeaseTable(db: DatabaseSync): LeaseTable {
       const held = row !== undefined && isRunning(row, nowMs);
       const renewing = row !== undefined && row.expires_at > nowMs && row.holder === holder;
       if (held && !renewing && !steal) return undefined;
-      // An expired lease gets a new token even for its old holder: what it fenced before may be out of date.
+      // If the lease has expired, even its previous holder gets a new token. Appends under the old token are then
+      // refused, because they may rest on old state.
       const token = renewing ? row.token : (row?.token ?? 0) + 1;
       upsert.run(name, holder, token, nowMs + ttlMs, ttlMs);
       return { name, holder, token, expiresAt: new Date(nowMs + ttlMs) };

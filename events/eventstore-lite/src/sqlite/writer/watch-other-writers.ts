@@ -8,9 +8,8 @@ import { isBusy } from "../classify-errors.ts";
 const POLL_MS = 100;
 
 /**
- * Reports the log's last position after each append by another process, at the latest 100 ms later; returns the
- * function that ends this. Runs in the writer thread, because a busy writer makes SQLite's other readers wait for
- * milliseconds.
+ * Reports the log's last position at most 100 ms after another process has appended; the returned function stops this.
+ * Runs in the writer thread, because other connections may wait for milliseconds while the writer is busy.
  */
 export function watchOthers(
   db: DatabaseSync,
@@ -37,7 +36,8 @@ export function watchOthers(
     try {
       look();
     } catch (error) {
-      // Another process is recovering the log; the next poll reads the position.
+      // The error is "busy" while another process recovers the log after a crash. The next poll reads the position
+      // then.
       if (!isBusy(error)) onFault(error);
     }
   }, POLL_MS);

@@ -112,7 +112,8 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend, requi
       requireFiles();
       return undefined;
     } catch (error) {
-      // During an append in pieces no fault is returned: its last piece has to end the transaction.
+      // In the middle of an append in pieces the writer ignores missing files, because the last piece still has to end
+      // the transaction. The next request reports them.
       return db.isTransaction ? undefined : { kind: "fault", fault: "unavailable", cause: String(error) };
     }
   }

@@ -21,8 +21,8 @@ export async function take<Element>(elements: AsyncIterable<Element>, count: num
 }
 
 /**
- * Returns the error of a rejected promise; undefined if it resolves. The runner's own `rejects` blocks the event loop
- * until then, so a store that answers in a later turn would never answer.
+ * Returns the error of a rejected promise; undefined if it resolves. Use it instead of the runner's `rejects`, which
+ * blocks the event loop, so that a store that answers in a later turn never could.
  */
 export function refusalOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(

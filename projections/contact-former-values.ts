@@ -1,16 +1,16 @@
 import type { Contact, Contacts } from "./contact.ts";
 
-/** Number of changes in a block; the changes of a block are copied, dropped and stored together. */
+/** Number of changes in a block. Changes are copied, dropped and stored by whole blocks. */
 const BLOCK_CHANGES = 64;
 
 /**
- * Maximum number of changes kept for rewinding: two years of a hundred messages a day, or five days of a nightly import
- * of 50,000 changed rows. Changes of such rows take 80 MB.
+ * Maximum number of changes kept for rewinding, 80 MB if they come from imports. That is two years of a hundred
+ * messages a day, or five days if an import changes 50,000 rows every night.
  */
 export const REPLACED_MAX = 4_000 * BLOCK_CHANGES;
 const BLOCKS_MAX = REPLACED_MAX / BLOCK_CHANGES;
 
-/** Number of blocks dropped at once, in about a millisecond. */
+/** Number of blocks that are dropped at once, which takes about a millisecond. */
 const BLOCKS_DROPPED = BLOCKS_MAX / 100;
 
 /** Event that is being folded, with the former values of the contacts that it may change. */
@@ -118,8 +118,8 @@ function endOfOldest({ changed: { full } }: Contacts, blocks: number): number {
 }
 
 /**
- * Drops the former values that contacts keep from events up to a position. An absorbed entry keeps its own until those
- * of the absorbing entry are dropped.
+ * Drops the former values that events up to a position have replaced. If a contact has absorbed another entry, that
+ * entry's former values are dropped together with the record of the absorption.
  */
 export function dropReplacedUpTo(state: Contacts, position: number): void {
   const { full, open } = state.changed;

@@ -27,7 +27,10 @@ export interface ReportedRun extends ReportedCounts {
 export interface ReportFigures {
   /** The newest run; undefined if there was none. */
   readonly run: ReportedRun | undefined;
-  /** Messages that count against the daily quota now, of `limit`; `window`: the time in which they count. */
+  /**
+   * Daily quota: `used` counts the messages that use it up now, of `limit` allowed in `window`, which is the calendar
+   * day or the last 24 hours.
+   */
   readonly quota: { readonly used: number; readonly limit: number; readonly window: "day" | "last_24_hours" };
   /** Number of earlier runs that ended since the last report, and the sums of their counts. */
   readonly earlier: (ReportedCounts & { readonly runs: number }) | undefined;
@@ -87,7 +90,7 @@ function sayOverdue({ run, overdueHours: hours }: ReportFigures): readonly strin
   return typeof hours === "number" ? [`No run has begun for ${countInWords(hours, "hour")}.`] : [];
 }
 
-/** Says the counts of a run, without those contacted earlier: they are no result of this run. */
+/** Says the counts of a run, but not of recipients contacted earlier, because those are no result of this run. */
 function sayRun(run: ReportedRun | undefined): readonly string[] {
   if (run === undefined) return [];
   const counts = explainCounts({ ...run, contacted: 0 });
