@@ -135,14 +135,12 @@ function toCells(run: Run, hasContacted: boolean): readonly Cell[] {
     <Time at={started_at} as="weekday" />,
     template && <bdi>{template}</bdi>,
     caller && <bdi>{formatCaller(caller)}</bdi>,
-    sent,
-    skipped,
-    failed,
+    ...(number === null ? [null, null, null] : [sent, skipped, failed]),
     ...(hasContacted ? [contacted === 0 ? null : contacted] : []),
     end && formatDuration(toSeconds(started_at, end.at)),
     usd === null ? null : formatUsd(usd),
     number === null && end !== null ? (
-      <Badge state={["neutral", "eye", "nothing sent"]} />
+      <Badge state={["neutral", "eye", `would send ${grouped(sent)}`]} />
     ) : (
       <span title={end === null ? undefined : ENDS[end.reason]}>
         {end !== null && WANTED.includes(end.reason) ? (
