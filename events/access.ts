@@ -15,8 +15,8 @@ const authenticationsFailed = defineEvent(
       /** Number of wrong tokens that were answered with 401. The tokens themselves are not recorded. */
       failed: Type.Integer(),
       /**
-       * Number of further wrong tokens that were compared but answered with 429: an address gets at most ten 401 a
-       * minute.
+       * Number of further wrong tokens that were answered with 429, because an address gets at most ten answers with
+       * 401 a minute.
        */
       turned_away: Type.Integer(),
       /** Time of the first wrong token. */

@@ -20,8 +20,8 @@ export const audience = Type.Object(
     /** IANA names of time zones; the recipient's time zone must be one of them. */
     timezones: Type.Optional(Type.Array(Type.String())),
     /**
-     * Shared link that the recipient must have clicked, by way of the personal link that replaced it in the message;
-     * `any`: the recipient must have clicked some personal link.
+     * Shared link that the recipient must have clicked. The click is known from the personal link that replaced the
+     * shared one in the recipient's message. `any`: a click on any personal link is enough.
      */
     clicked: Type.Optional(Type.String()),
     /**

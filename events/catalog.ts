@@ -148,7 +148,7 @@ export function makeEvent<T extends EventType>(
   return { id, type, data, meta: { ...meta, schema: spec.version } } as unknown as Extract<Event, { type: T }>;
 }
 
-/** Event type's definition with the compiled checks of its schema. */
+/** Definition of an event type, with the compiled checks of its schema. */
 interface Checked extends EventSpec, PersonalSpec {
   readonly check: () => TypeCheck<TObject>;
   /**
@@ -168,7 +168,8 @@ const UNKNOWN_TYPE =
   "this version of reachlog has no such event; a log of another version is opened by that version only";
 
 /**
- * Event codec that can also decrypt stored events exactly as they were written. Results are in the order of the events.
+ * Codec of events that can also decrypt stored events without upcasting or checking them. All results are in the order
+ * of the events.
  */
 export interface EncryptingCodec<E extends NewEvent> extends Codec<E> {
   open(stored: readonly Stored<NewEvent>[]): Awaitable<readonly Opened[]>;

@@ -50,8 +50,8 @@ export const ChannelTestRequested = defineEvent(
 );
 
 /**
- * Time at which the first attempt that may have arrived ended. From then on, and for a limited time, the network
- * recognises a repeat by the dispatch's id.
+ * Time at which the first attempt that may have arrived ended. From then on, and for a limited time, the network may
+ * recognise a repeat by the dispatch's id.
  */
 const doubtful_since = Type.Optional(Type.String());
 
@@ -169,8 +169,8 @@ export const DispatchDiscarded = defineEvent(
 );
 
 /**
- * Event: an operator closed a dispatch in doubt. It `arrived`, or it is `left` as it is, sent or not. `source` is the
- * position of the event whose dispatch it was.
+ * Event: an operator closed a dispatch in doubt. `arrived`: the operator says that it arrived; `left`: it stays unknown
+ * if it arrived. `source`: position of the event whose dispatch it was.
  */
 export const DispatchSettled = defineEvent(
   "DispatchSettled",

@@ -86,8 +86,8 @@ export interface Encryptor {
    */
   markOf(ciphertext: string): string;
   /**
-   * The log's codec calls this when another process may have deleted encryption keys. Cached keys are then used only
-   * after a check that they still exist.
+   * The log's codec calls this when another process may have deleted encryption keys. From then on, a cached key is
+   * used only after a check that it still exists.
    */
   revalidate(): void;
 }

@@ -523,7 +523,7 @@ export const DirectMessageAttempted = withPersonal(
         basis: Type.Optional(basis),
         /** Source in which the recipient was found. */
         source: Type.Optional(recipientSource),
-        /** The account that the message is from: only this account can find it in a conversation. */
+        /** Account that sends the message. Only this account can find the message in the conversation later. */
         account_id: Type.Optional(Type.String()),
         /** Calendar day whose quota the message counts against, in `timezone`. */
         day: Type.String(),
@@ -770,7 +770,7 @@ export const RecipientNotReached = withPersonal(
   ofRecipientAlone,
 );
 
-/** Event: the process of a run died. The next process appends it. */
+/** Event: a run ended because its process died. The next process that is responsible for runs appends this event. */
 export const RunAbandoned = defineEvent("RunAbandoned", Type.Object({ run_id: Type.String(), ...counts }, closed));
 
 /**

@@ -62,8 +62,8 @@ export const LinkClicked = withPersonal(linkClicked, {
 });
 
 /**
- * Returns the address of a page without the parts that may identify its visitor: credentials, query and fragment.
- * Browsers accept leading spaces, and any number of slashes in either direction.
+ * Returns the address of a page without the parts that may identify its visitor: credentials, query and fragment. Like
+ * a browser, it accepts leading spaces and any number of slashes in either direction.
  */
 function withoutVisitor(url: string): string {
   const end = url.search(/[?#]/);
@@ -128,7 +128,9 @@ const conversion = Type.Object(
     channels: Type.Array(clickChannel),
     /** The caller's own id of the conversion, such as an order number. */
     external_id: Type.Optional(Type.String()),
-    /** Code of the own link by which a recipient who grants tracking clicked. */
+    /**
+     * Code of the recipient's own link through which the visitor came; present only if the recipient grants tracking.
+     */
     code: Type.Optional(Type.String()),
   },
   { additionalProperties: false },

@@ -5,8 +5,8 @@ export interface Account {
   user: { id: string; username: string; name: string } | null;
   scopes: string[];
   /**
-   * True if the service may act for the account. False while no account is linked, and after its authorization died;
-   * then only the same user may authorize again.
+   * True if the service may act for the account. False if no account is linked, or if its authorization is no longer
+   * valid; in that case only the same user may authorize again.
    */
   authorized: boolean;
 }

@@ -64,7 +64,10 @@ function noteSpelling(link: LinkClicks, spelling: string): void {
   if (spellings.length < SPELLINGS_MAX && !spellings.includes(spelling)) link.spellings = [...spellings, spelling];
 }
 
-/** Returns the names of the streams that hold the clicks of a link; the first is named by `link` itself. */
+/**
+ * Returns the names of the streams that hold the clicks of a link. The first name is made from `link` itself, the
+ * others from its other spellings.
+ */
 export function spellingsOf({ links }: Clicks, link: string): readonly string[] {
   return [link, ...(links.get(link)?.spellings ?? [])];
 }

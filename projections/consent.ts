@@ -54,7 +54,7 @@ export function hasEvidence({ basis, consent, inbound }: Consent): boolean {
 
 const NOTHING: readonly never[] = [];
 
-/** Returns what a consent lacks as proof. */
+/** Returns the parts that a consent lacks to be proven: its basis, date or source. */
 export function findMissingEvidence(known: Consent): readonly ("basis" | "consent_at" | "consent_source")[] {
   if (hasEvidence(known)) return NOTHING;
   const { basis, consent } = known;

@@ -23,7 +23,10 @@ export function findPerson(state: Contacts, who: Recipient): Contact | undefined
   return one === undefined || other === undefined ? one : united(one, other);
 }
 
-/** Returns the entries of one recipient: the one of their id, and one of their handle alone. */
+/**
+ * Returns the contacts that are or may be the recipient: the one found by id or handle, and the one that has the handle
+ * but no id yet.
+ */
 export function entriesOf(state: Contacts, who: Recipient): readonly Contact[] {
   const contact = findContact(state, who);
   if (contact === undefined) return [];
@@ -32,7 +35,7 @@ export function entriesOf(state: Contacts, who: Recipient): readonly Contact[] {
   return isOther ? [contact] : [contact, namesake];
 }
 
-/** True if the handle is this contact's now, or was and no other contact is known to have taken it since. */
+/** True if the contact has the handle now, or had it and no other contact is known to have it now. */
 export function isHeldBy(state: Contacts, handle: string, person: Contact | undefined): boolean {
   const key = state.handles.get(handle) ?? state.former.get(handle);
   return key !== undefined && state.people.get(key) === person;
@@ -68,7 +71,10 @@ export function meet(state: Contacts, who: Recipient, change: Change): Contact {
   return contact;
 }
 
-/** Returns the contact that an operator names; the handle may be a former one. */
+/**
+ * Returns the contact that an operator names, to change it. Also finds a contact that had the handle formerly, unless
+ * another contact has it now.
+ */
 export function meant(state: Contacts, who: Recipient, change: Change): Contact {
   const former = keyOf(state, who) === undefined ? formerHolder(state, who) : undefined;
   return former === undefined ? meet(state, who, change) : willChange(change, ...former);
@@ -80,8 +86,8 @@ export function isUnnamed({ id, username }: Recipient): boolean {
 }
 
 /**
- * Returns the key in `state.people` of the contact that holds the handle of `who`. Undefined if there is none, or if
- * both ids are known and differ: the handle has then passed from one person to another.
+ * Returns the key in `state.people` of the contact that has the recipient's handle now. Undefined if there is none, or
+ * if that contact has another id than the recipient: the handle has then passed to another person.
  */
 function keyOfHandle(state: Contacts, who: Recipient): string | undefined {
   if (who.username === undefined) return undefined;
@@ -105,7 +111,8 @@ function keyOfId({ people, ids }: Contacts, { id }: Recipient): string | undefin
 
 function newKey(state: Contacts, { id, username = "" }: Recipient): string {
   let key = id ?? `@${username.toLowerCase()}`;
-  // The handle may still be the key of a contact that was first met by this handle and has another handle now.
+  // A contact that was first known by this handle keeps it as its key, even if it has another handle now. The new key
+  // must differ.
   while (state.people.has(key)) key += "'";
   return key;
 }
@@ -131,7 +138,7 @@ function setNames(state: Contacts, key: string, contact: Contact, who: Recipient
  */
 function leave(state: Contacts, handle: string, holder: Contact | undefined, change: Change): void {
   const key = state.handles.get(handle);
-  // The holder was merged into another entry.
+  // The holder was merged into another contact, so no handle has to be removed.
   if (holder === undefined || key === undefined) return;
   state.handles.delete(handle);
   replaceFormer(state, handle, key, change);
@@ -160,7 +167,8 @@ function absorb(state: Contacts, into: Contact, otherKey: string, change: Change
 }
 
 /**
- * Returns two entries of one recipient as one: anything that forbids a message stays, and so does a recorded consent.
+ * Merges two entries of one recipient into a new one. Keeps everything that forbids a message, and each recorded
+ * consent.
  */
 function united(one: Contact, other: Contact): Contact {
   const contact: Contact = {

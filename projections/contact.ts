@@ -29,7 +29,10 @@ export interface CampaignOutreach {
   variant?: string;
   /** Time at which the newest message that may have reached the recipient was decided, ISO 8601. */
   attempted_at?: string;
-  /** The recipient's own links in the newest message; absent if it has none or failed. Never changed in place. */
+  /**
+   * The recipient's own links in the newest message. Absent if the message has none, or if it failed. The object is
+   * replaced, never changed.
+   */
   own_links?: OwnLinks;
   /** Campaign of the first message in the chain of follow-ups that the message belongs to; absent if it follows none. */
   follows?: string;
@@ -75,8 +78,8 @@ export interface Contact extends Consent, CampaignOutreach {
   /** True if the reply that put the recipient on hold came in X Chat; absent otherwise. */
   held_unread?: true;
   /**
-   * Number of our messages that the network had accepted when it last refused one to this recipient; absent if it never
-   * did.
+   * Number of our messages that the network had accepted when it last refused a message to this recipient. Absent if it
+   * never refused one.
    */
   refused_after?: number;
   /** Positions of all events about the recipient except reads of their data, in the order of the log. */

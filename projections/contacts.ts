@@ -274,8 +274,8 @@ function click(state: Contacts, { data, time }: Folded<"PersonalLinkClicked">, c
 }
 
 /**
- * Allows one more attempt to a contact whose message failed in the campaign. Two operators may allow the same retry;
- * only the first one finds a failure.
+ * Allows one more attempt to a contact whose message failed in the campaign. If two operators allow the same retry, the
+ * second event changes nothing.
  */
 function allowRetry(contact: Contact, { campaign = contact.campaign }: DataOf<"RecipientRetryAllowed">): Contact {
   if (outreachIn(contact, campaign)?.status !== "failed") return contact;
@@ -361,13 +361,13 @@ function fail(
     outreach.status = retry ? "open" : "failed";
     outreach.again = retry;
     delete outreach.own_links;
-    // The message was certainly not sent, so nothing that the recipient writes is a reply to it.
+    // The message was certainly not sent, so a message of the recipient is no reply to it.
     if (frees_quota) delete outreach.attempted_at;
   });
   if (reason === "not_permitted") refuse(state, contact, change);
   if (reason === "recipient_closed") contact.refused_after = state.taken.length;
   if (reason !== "sender_restricted") return contact;
-  // This series of refusals has led to a decision, so the next refusal begins a new series.
+  // The network stopped the account because of these refusals. Further refusals are counted from the beginning.
   replaceRefused(state, [], change);
   contact.refused_after = state.taken.length;
   return contact;

@@ -10,7 +10,7 @@ export interface ConversionCounts {
   /** Link that the conversions are attributed to; empty if they are unattributed. */
   readonly link: string;
   /**
-   * Code of the recipient's own link, if the conversions are those of a recipient who grants tracking; empty for all
+   * Code of the own link of a recipient who grants tracking, if the conversions are that recipient's; empty for all
    * others.
    */
   readonly code: string;

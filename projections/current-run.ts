@@ -30,7 +30,7 @@ export interface RunState extends Omit<DataOf<"RunStarted">, "rules"> {
   skipped: number;
   failed: number;
   in_doubt: number;
-  /** Number of messages that this run sent, or may have sent; each of them counts toward the run's limit. */
+  /** Number of messages that count toward the run's limit: those that it sent, or may have sent. */
   places: number;
   /** Number of `failed` messages that the run never asked the network to send. */
   withdrawn: number;
@@ -131,7 +131,8 @@ function evolveRun(state: Run, event: Folded): void {
     case "DirectMessageFailed":
       return fail(state, event.data);
     case "DirectMessageLeft":
-      // The log will hold no outcome of this message, so its run counts it as in doubt for good.
+      // An operator has left the message in doubt. No run looks for its outcome any more, so its run counts it as in
+      // doubt for good.
       state.open.delete(event.data.attempt_id);
       return;
     case "RunFinished":
@@ -157,8 +158,8 @@ export function isRequested(current: RunState | null, recipient: Recipient): boo
 }
 
 /**
- * Removes the callers' requests for a message to this recipient, because the run has an outcome for the recipient now.
- * True if there were any.
+ * Removes the callers' requests for a message to this recipient, because the run has recorded its outcome. Returns true
+ * if there were any.
  */
 function answerRequests({ current }: Run, { run_id, recipient }: { run_id: string; recipient: Recipient }): boolean {
   if (current?.run_id !== run_id || !isRequested(current, recipient)) return false;
@@ -166,7 +167,7 @@ function answerRequests({ current }: Run, { run_id, recipient }: { run_id: strin
   return true;
 }
 
-/** True if two names can mean one recipient: the same id or, if one of them has no id, the same handle. */
+/** True if two names can mean one recipient: they have the same id or, if one has no id, the same handle. */
 export function isSameRecipient(one: Recipient, other: Recipient): boolean {
   if (one.id !== undefined && other.id !== undefined) return one.id === other.id;
   return one.username !== undefined && one.username.toLowerCase() === other.username?.toLowerCase();
@@ -180,7 +181,7 @@ function markInDoubt(state: Run, attemptId: string, at: string): void {
   if (state.current?.run_id === attempt.run_id) state.current.in_doubt++;
 }
 
-/** Counts a failed message. If it was certainly not sent, it gives back its place in the run. */
+/** Counts a failed message. A message that was certainly not sent no longer counts toward the run's limit. */
 function fail(state: Run, { attempt_id, reason, frees_quota }: DataOf<"DirectMessageFailed">): void {
   const { current } = state;
   const attempt = state.open.get(attempt_id);

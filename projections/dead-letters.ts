@@ -2,7 +2,10 @@ import type { Folded } from "../events/catalog.ts";
 import { positionsOf } from "../events/position-ranges.ts";
 import { msOf } from "./time.ts";
 
-/** Status of a dispatch that an operator decides about: it was given up, or it may or may not have arrived. */
+/**
+ * Status of a dispatch that waits for an operator's decision. `dead`: it was given up. `in_doubt`: it is not known if
+ * it arrived.
+ */
 export type LetterStatus = "dead" | "in_doubt";
 
 /**

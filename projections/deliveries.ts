@@ -33,8 +33,8 @@ import { quarterAt, type Quarters } from "./quarter-hours.ts";
 import { msOf } from "./time.ts";
 
 /**
- * State of one lane (queue) of a channel. Pending dispatches are read from the log, which is the outbox; this state
- * only records how far they are settled. It stays as small as the dispatcher's window, however long the backlog.
+ * State of one lane (queue) of a channel. The pending dispatches themselves are events in the log; this state records
+ * only which of them have ended. It stays small, no matter how many dispatches are pending.
  */
 export interface LaneState {
   /** Number of dispatches that are requested and have no final outcome. */
@@ -117,7 +117,7 @@ export interface RecentCounts {
   failed: number;
 }
 
-/** Number of quarters of an hour that are counted for each channel: those of a day, and the one in progress. */
+/** Number of quarters of an hour that are counted for each channel: the 96 of a day, and the present one. */
 const RECENT_QUARTERS = 97;
 
 export interface OpenCircuit {
@@ -338,7 +338,7 @@ function advance(lane: LaneState, below: number): void {
   const from = lane.low_watermark;
   if (below <= from) return;
   lane.low_watermark = below;
-  // Iterates over the smaller set, because this runs for every dispatch.
+  // Loops over the smaller of the set and the range of positions, because this runs for every dispatch.
   if (lane.above.size < below - from) {
     if (lane.above.size > 0) for (const source of lane.above.keys()) if (source < below) lane.above.delete(source);
   } else {

@@ -4,7 +4,7 @@
  */
 const MAP = "$map";
 
-/** Member name that marks a Map whose values contain no other Maps, so that they need not be walked through again. */
+/** Member name that marks a Map without further Maps in its values. Decoding need not search these values. */
 const PLAIN_MAP = "$plain_map";
 
 /** Member name that marks a Map whose entries follow on separate lines; its value is the number of lines. */
@@ -89,8 +89,8 @@ type Entries = Iterable<readonly [unknown, unknown]>;
 // and take several times as long.
 
 /**
- * Replaces Maps in a state by lists of their entries, and copies only what contains a Map. Large Maps are left out and
- * added to `large`, if it is given.
+ * Replaces each Map in a state by a list of its entries, and copies only the objects that contain a Map. If `large` is
+ * given, the entries of large Maps are left out, and the Maps are added to `large`.
  */
 function withoutMaps(value: unknown, large?: ReadonlyMap<unknown, unknown>[]): unknown {
   if (typeof value !== "object" || value === null) return value;

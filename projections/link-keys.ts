@@ -58,7 +58,7 @@ export function toLinkKey(link: string): string {
   return linkKey(...splitLink(link));
 }
 
-/** Returns the links of a message. Older messages do not list them, or list them in other spellings. */
+/** Returns the links of a message. Events of older messages have no list of links, or list them in other spellings. */
 export function linksOf({ text, links }: { readonly text: string; readonly links?: readonly string[] }) {
   return links === undefined ? linksIn(text) : [...new Set(links.map(toLinkKey))];
 }

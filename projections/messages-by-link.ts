@@ -34,7 +34,7 @@ export interface SentLinks {
   open: Map<string, OpenMessage>;
 }
 
-/** Maximum number of messages of one link that can be looked up: a page of them. */
+/** Maximum number of messages that are kept for a link: the newest ones, as many as one page shows. */
 export const NEWEST_MAX = 50;
 
 /**

@@ -31,9 +31,9 @@ export interface NewsRun {
   /** Position of the event that ended the run; null while it is in progress. */
   ended: number | null;
   sent: number;
-  /** Recipients that the run skipped, without those contacted earlier. */
+  /** Number of recipients that the run skipped, except those contacted earlier. */
   skipped: number;
-  /** Recipients contacted earlier; absent if there are none. */
+  /** Number of recipients that the run skipped because they were contacted earlier; absent if there are none. */
   contacted?: number;
   failed: number;
   /** Ids of the attempts whose outcome is unknown. */
@@ -81,8 +81,8 @@ export interface News {
   quarters: Quarters<Map<string, NewsCount>>;
   runs: Map<string, NewsRun>;
   /**
-   * Troubles (dispatches given up or in doubt, or a late channel) by kind, channel and cause. If a later trouble of the same
-   * cause followed, the key of the earlier one also has its position.
+   * Troubles of channels by kind, channel and cause. If a later trouble has the same key, the position of the earlier
+   * one's first event is appended to the earlier key.
    */
   troubles: Map<string, NewsTrouble>;
   sums: Quarters<NewsSums>;
@@ -91,7 +91,10 @@ export interface News {
 /** Maximum number of event positions kept for one line in the list of news. No line shows more events than this. */
 export const POSITIONS_MAX = 10;
 
-/** Maximum time between two events of one trouble of a channel, in ms; a later event begins a new trouble. */
+/**
+ * Maximum time between two events of one trouble of a channel, in ms. After a longer time, an event begins a new
+ * trouble.
+ */
 export const TROUBLE_GAP_MS = 3_600_000;
 
 /** Maximum number of runs, and of troubles, that are kept. */
@@ -239,8 +242,8 @@ function evolveNews(state: News, event: Folded): void {
 }
 
 /**
- * Returns the name under which an event is counted with similar ones. Undefined if the list of news has no line for
- * such events alone.
+ * Returns the kind under which the news count an event together with similar ones. Undefined if the news do not count
+ * events of this kind.
  */
 function newsKind({ type, data }: Folded): string | undefined {
   switch (type) {

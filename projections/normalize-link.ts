@@ -16,8 +16,8 @@ const PLAIN_CODE = /^[A-Za-z0-9_-]+$/;
 const ROOT = "/";
 
 /**
- * Returns the one spelling of a link: lower-case host without default port and final dot, decoded code without query,
- * fragment and slashes around it. A normalized link stays as it is.
+ * Normalizes a link, so that all its spellings become one: lower-case host without default port and final dot, decoded
+ * code without query, fragment and slashes around it. A normalized link stays as it is.
  */
 export function normalizeLink(domain: string, shortCode: string): LinkAddress {
   if (PLAIN_DOMAIN.test(domain) && PLAIN_CODE.test(shortCode)) return { domain, shortCode };
@@ -35,7 +35,7 @@ export function normalizeLink(domain: string, shortCode: string): LinkAddress {
 /** Normalizes the code of a link whose domain is known. */
 export function normalizeCode(shortCode: string): string {
   if (PLAIN_CODE.test(shortCode)) return shortCode;
-  // A decoded code may again contain an address or a query.
+  // Cuts off host and query again after decoding, because the encoded part may have contained them.
   const segments = toSegments(toPath(decodeEscapes(toPath(shortCode))));
   return segments.length === 0 ? ROOT : segments.join("/");
 }

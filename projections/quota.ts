@@ -2,8 +2,8 @@ import type { Projection } from "./projection.ts";
 import { msOf } from "./time.ts";
 
 /**
- * Number of messages that count against each day, and against the last 24 hours. Each intent to send a message takes a
- * place. Only a certain refusal by the network gives the place back; an unknown outcome does not.
+ * Messages that count against the quota, by day and in the last 24 hours. A message counts from the intent to send it.
+ * It stops counting only if the network certainly refused it, not if its outcome is unknown.
  */
 export interface Quota {
   /**
@@ -91,7 +91,7 @@ export const quota: Projection<Quota> = {
   },
 };
 
-/** Returns the number of places taken on `day`. */
+/** Returns how many messages count against the quota of `day`. */
 export function usedOn(state: Quota, day: string): number {
   return state.days.get(day) ?? 0;
 }

@@ -53,7 +53,7 @@ export interface Message {
   readonly outcome: "open" | "in_doubt" | "sent" | "failed";
   /** Position of the event that recorded the outcome `sent` or `failed`; 0 if there is none. */
   readonly settled: number;
-  /** Number of the message that was the last one sent to the recipient until this one was sent; -1 if there is none. */
+  /** Number of the previous message that was sent to the recipient; -1 if there is none. */
   readonly superseded: number;
   /** Position of the event that put the outcome in doubt, and its time in ms since 1970; absent if none did. */
   readonly doubt?: { readonly position: number; readonly time: number } | undefined;
@@ -208,7 +208,8 @@ function attempt(state: Results, { position, time: at, data }: Folded<"DirectMes
   const { id } = recipient;
   const codes = personal_links.map(({ code }) => code);
   const earlier = state.tracked.get(id) ?? NONE;
-  // A retry in the same campaign takes the place of the message that failed.
+  // A second message in the same campaign is a retry. It replaces the failed message, so its predecessor is the failed
+  // message's predecessor.
   const isOther = isOfOther(state, earlier, data.campaign ?? DEFAULT_CAMPAIGN);
   const before = isOther ? earlier : state.messages.get(earlier)?.tracked?.before;
   const clicks = { clicks: [], suspected: [], first: null, ...(before === undefined ? {} : { before }) };
@@ -307,7 +308,7 @@ function fail(state: Results, { position, data }: Folded<"DirectMessageFailed">)
   if (number !== undefined) change(state, number, { outcome: "failed", settled: position });
 }
 
-/** Makes a message the last one sent to its recipient. Returns the number of the one before; -1 if there is none. */
+/** Makes a message the last one sent to its recipient. Returns the number of the previous one; -1 if there is none. */
 export function noteSent(state: Results, number: number): number {
   const { sent, handles, messages } = state;
   const { id, username } = messages.get(number)!;
@@ -349,8 +350,8 @@ type Reaction = readonly [reaction: "seen" | "replied" | "opted_out", position: 
 function findSent({ sent, handles, messages }: Results, who: Recipient): number {
   if (who.id !== undefined) return sent.get(who.id) ?? NONE;
   let found = NONE;
-  // Few recipients ever have the same handle, so all messages to a handle are searched. The newest intent counts, no
-  // matter when its outcome became known.
+  // All messages to the handle are searched, because few recipients ever have the same handle. The message with the
+  // newest intent wins, even if its outcome became known earlier.
   for (const number of handles.get(who.username?.toLowerCase() ?? "") ?? []) {
     const message = messages.get(number)!;
     const isLast = sent.get(message.id) === number;

@@ -101,8 +101,8 @@ function rewindRest(now: Contacts, position: number): Contacts {
 }
 
 /**
- * Returns the changes up to a position. Full blocks that end before it stay as they are; the block that contains it is
- * cut there and becomes the open one.
+ * Returns the changes up to a position. Keeps the full blocks that end before the position, and cuts the block that
+ * contains the position. The cut block becomes the open one.
  */
 function changedUpTo({ changed: { full, open } }: Contacts, position: number): Contacts["changed"] {
   const before = [...full].filter(([, { at }]) => at.at(-1)! <= position);
@@ -112,8 +112,8 @@ function changedUpTo({ changed: { full, open } }: Contacts, position: number): C
 }
 
 /**
- * Yields the contacts that this contact has absorbed after the position: each with its key, as it is now and as it was.
- * An absorbed contact had no user id, so it had absorbed none itself.
+ * Yields each contact that this contact has absorbed after the position: its key, its state now, and its state at the
+ * position. An absorbed contact has no network id, so it has absorbed none itself.
  */
 function* absorbedBy({ replaced = [] }: Contact, position: number) {
   for (const { at, absorbed } of replaced) {
@@ -168,8 +168,8 @@ export function peopleAt(now: () => Contacts, position: number): People {
 }
 
 /**
- * Returns the contact that had this network id at a position; undefined if none had. A contact never loses its id, and an
- * absorbed one had none, so only the one that has the id now can be it.
+ * Returns the contact that had this network id at a position; undefined if none had. It can only be the contact that
+ * has the id now: contacts never lose an id, and only contacts without one are absorbed.
  */
 export function contactWithIdAt({ people, ids }: Contacts, id: string, position: number): Contact | undefined {
   const contact = people.get(id) ?? people.get(ids.get(id) ?? "");

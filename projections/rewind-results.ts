@@ -14,7 +14,8 @@ export function* rewindResults(now: Results, position: number): Generator<void, 
   // If most messages are newer, adding the older ones to empty maps is faster than removing the newer ones from copies.
   const isEarly = (now.messages.get(now.messages.size >> 1)?.position ?? 0) > position;
   if (!isEarly) {
-    // Copies one map in each step, which takes a millisecond or two. What is folded in between is removed below.
+    // Copies one map in each step, which takes a millisecond or two. If events add messages between the steps, the code
+    // below removes them.
     past.messages = new Map(now.messages);
     yield;
     past.sent = new Map(now.sent);

@@ -25,8 +25,8 @@ export interface RunSummary {
 }
 
 /**
- * Outcome of a run. For a dry run, `sent` and `skipped` are what it would have sent and skipped. `skipped` is without
- * those who were contacted earlier.
+ * Outcome of a run. For a dry run, `sent` and `skipped` say what it would have done. `skipped` does not count
+ * recipients who were contacted earlier.
  */
 export interface RunOutcome {
   /** Reason of the run's end; `abandoned` if its process died. */
@@ -133,7 +133,9 @@ function countIn<Name>(counts: Map<Name, number> | undefined, name: Name): void 
   counts?.set(name, (counts.get(name) ?? 0) + 1);
 }
 
-/** Finds a run by its number. Undefined if there is none, or it is older than those that are kept. */
+/**
+ * Finds a run by its number. Undefined if no run has the number, or if the run is so old that its summary was dropped.
+ */
 export function findNumberedRun({ started }: Runs, number: number): string | undefined {
   for (const [runId, run] of started) if (run.number === number) return runId;
   return undefined;
@@ -175,7 +177,7 @@ function evolveRuns(state: Runs, event: Folded): void {
   }
 }
 
-/** Returns how many people the run left out because they were contacted earlier; 0 for an unknown run. */
+/** Returns how many recipients the run skipped because they were contacted earlier; 0 for an unknown run. */
 export function countContacted(run: Pick<RunSummary, "skips"> | undefined): number {
   return run?.skips.get("already_contacted") ?? 0;
 }

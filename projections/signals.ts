@@ -1,7 +1,10 @@
 import type { Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 
-/** Numbers of messages that the log had not known: first messages and replies of their senders, and opt-outs. */
+/**
+ * Numbers of messages and opt-outs that were new to the log, counted separately for the stream of signals and for the
+ * reading of the inbox.
+ */
 export interface FoundNews {
   messages: number;
   opt_outs: number;
@@ -13,8 +16,8 @@ export interface FoundNews {
  */
 export interface Signals {
   /**
-   * Time at which the stream of signals first opened, ISO 8601; null before that. Messages that the log had not known
-   * are counted from then on.
+   * Time at which the stream of signals first opened, ISO 8601; null before that. Messages new to the log are counted
+   * from this time on.
    */
   since: string | null;
   open: boolean;

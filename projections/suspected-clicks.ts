@@ -41,7 +41,10 @@ export interface JudgedClick {
 interface Burst {
   /** Time of the request in ms since 1970. */
   at: number;
-  /** Click that is suspected if another request follows it soon; null if it is already judged. */
+  /**
+   * Click that becomes suspected if another request for the link follows soon. Null if the last request needs no
+   * further judgement.
+   */
   waiting: JudgedClick | null;
 }
 
@@ -63,7 +66,10 @@ interface SentLink {
  * which fetches the links of a message itself.
  */
 export interface Fetches {
-  /** Messages that clicks may be due to, by the id of the intent to send the message. */
+  /**
+   * Messages so recent that clicks on their links may be the network's own requests, by the id of the intent to send
+   * the message.
+   */
   sends: Map<string, Send>;
   /**
    * Links of the messages in `sends`. Most clicked links are not among them, so for most clicks one lookup here is
@@ -349,7 +355,7 @@ function isSoonAfter(time: number, at: number): boolean {
   return time <= at && at - time <= FETCH_MS;
 }
 
-/** Forgets the messages that no later click may be due to. */
+/** Drops messages that are too old: a later click on their links is not taken for a request of the network. */
 function forgetMessages(fetches: Fetches, now: number): void {
   for (const [id, { at, open }] of fetches.sends) {
     if (!open && now - (at.at(-1) ?? 0) > FETCH_MS + BURST_GAP_MS) drop(fetches, id);

@@ -24,9 +24,7 @@ const FIRST = "0".charCodeAt(0);
  */
 const NO_VISITORS = "0".repeat(VISITOR_REGISTERS);
 
-/**
- * Returns the sketch with one more visitor; undefined stands for an empty sketch. An invalid `visitor` changes nothing.
- */
+/** Returns the sketch with one more visitor. An undefined sketch is empty. An invalid `visitor` changes nothing. */
 export function addVisitor(sketch: string = NO_VISITORS, visitor: number): string {
   const register = Math.floor(visitor / VISITOR_RANKS);
   const rank = visitor % VISITOR_RANKS;

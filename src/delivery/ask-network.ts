@@ -43,8 +43,8 @@ export interface ChannelOptions {
    */
   readonly hashCredential: (credential: Secret) => string;
   /**
-   * True if other instances may take the channel over. Then the log must hold which dispatches are about to be sent,
-   * since a new holder might repeat them.
+   * True if another instance may take over the channel. Dispatches must then be recorded before they are sent, because
+   * the next holder might repeat them otherwise.
    */
   readonly isShared: boolean;
 }
@@ -181,7 +181,7 @@ export function screen(
   }
 }
 
-/** Result of a dispatch for which the channel returned none, which is a defect. */
+/** Result of a dispatch if the channel returned none for it, because of a defect in the channel's code. */
 const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel gave no result for it" };
 
 /**
@@ -197,7 +197,10 @@ const NOT_OURS: DispatchResult = {
 const WEIGHTS = { skipped: 0, delivered: 1, refused: 2, in_doubt: 3, retryable: 4 } as const;
 const WEIGHT_OF_CHANNEL = 5;
 
-/** Returns the result of a batch that says the most about the state of the channel. */
+/**
+ * Returns the one result of a batch that tells the most about the state of the channel, such as a refusal of the
+ * channel.
+ */
 export function weightiestResult(results: readonly DispatchResult[]): DispatchResult {
   const weight = (result: DispatchResult): number => {
     return result.outcome === "refused" && result.channel ? WEIGHT_OF_CHANNEL : WEIGHTS[result.outcome];
@@ -278,8 +281,8 @@ export function describeCauses(items: readonly PendingDispatch[]): LogFields {
 const clicks = new WeakMap<Recorded, Click>();
 
 /**
- * Returns what an event requests to be dispatched, or undefined if its personal data was erased. A retry dispatches the
- * event that it repeats. A webhook carries all events as they are, including tests and erased events.
+ * Returns what is sent for an event; undefined if its personal data was erased. For a retry, it is the event that the
+ * retry repeats. A webhook gets all events as they are, also tests and erased ones.
  */
 export function toDispatch(
   store: LogStore,

@@ -58,7 +58,7 @@ export function listBacklogs(deliveries: Deliveries): readonly ChannelBacklog[] 
   return listChannels(deliveries).map((name) => readBacklog(deliveries, name));
 }
 
-/** Describes how long it takes until no dispatch waits, or why there is no estimate. */
+/** Says in words how long it takes until no dispatch is pending, or why this cannot be estimated. */
 export function drainInWords({ drained_in_seconds: seconds, suspended }: ChannelLag): string {
   if (seconds !== null) return seconds === 0 ? "–" : formatDuration(seconds);
   return suspended === null ? "not at this rate" : "not while suspended";
@@ -236,8 +236,8 @@ export interface CountedLetters {
 }
 
 /**
- * Returns the ways to retry these dead letters: only those that certainly did not arrive, or all. Each way states how
- * many it retries, and is refused if that number has changed by then. Empty for a suspended channel.
+ * Returns the choices to retry these dead letters: those that certainly did not arrive, or all. A choice states its
+ * number of letters; the retry is refused if that number has changed. Empty if the channel is suspended.
  */
 export function listRetries({ backlog, count, doubles, fields }: CountedLetters) {
   const { suspended, title, whyDouble } = backlog;

@@ -141,8 +141,8 @@ async function lookBack(
 }
 
 /**
- * Returns the time at which the oldest pending dispatch of a lane (queue of a channel) was recorded. Undefined if there
- * is none, or none among the events that were read. Without a limit it reads until it finds one.
+ * Returns the time at which the oldest pending dispatch of a lane (queue of a channel) was requested. Undefined if none
+ * is pending, or if none is among the events read. Without a limit, it reads on until it finds one.
  */
 export async function readOldestPending(
   store: LogStore,

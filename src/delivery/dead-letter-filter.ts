@@ -18,11 +18,12 @@ export interface DispatchFilter {
   /** Link whose clicks are selected (`domain/short_code`), or a domain, which selects all its links. */
   readonly link?: string;
   /**
-   * First moment of the selection, in ms since 1970: dispatches that were given up or left in doubt earlier are left
-   * out.
+   * First moment of the selection, in ms since 1970. Dispatches that ended earlier, given up or in doubt, are left out.
    */
   readonly from?: number;
-  /** Last moment of the selection; dispatches that were given up or left in doubt later are left out. */
+  /**
+   * Last moment of the selection, in ms since 1970. Dispatches that ended later, given up or in doubt, are left out.
+   */
   readonly to?: number;
 }
 

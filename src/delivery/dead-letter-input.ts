@@ -30,7 +30,10 @@ const rangeInput = {
   to: moment(WORDS.to, "2026-11-20T10:15:00Z"),
 };
 
-/** Schema of a member of the filter: one of the words, or a text that {@link readFilter} refuses with a sentence. */
+/**
+ * Schema of a member of the filter: one of `words`, or another text. {@link readFilter} checks such a text and says
+ * what is wrong with it.
+ */
 const wordOrText = (title: string, description: string, words: readonly string[]) =>
   Type.Optional(Type.Unsafe<string>(Type.Union([...oneOf(...words).anyOf, Type.String()], { title, description })));
 

@@ -54,8 +54,8 @@ export async function listAllLetters(store: LogStore, to: number): Promise<(chan
       const { channel } = event.data;
       const { letters, ended } = all.get(channel) ?? { letters: noDeadLetters(), ended: new Set<number>() };
       all.set(channel, { letters, ended });
-      // If a second process records an outcome again, a letter that an operator decided in between stays out of the
-      // list.
+      // Another process may record the same outcome a second time. If an operator has decided on the letter in between,
+      // the second record must not list it again.
       const isNews = (requested_at: number): boolean => ended.size < ended.add(requested_at).size;
       if (event.type === "DispatchAbandoned" || event.type === "DispatchInDoubt")
         listEnded(letters, event, isNews, Infinity);
@@ -67,7 +67,7 @@ export async function listAllLetters(store: LogStore, to: number): Promise<(chan
   return (channel) => all.get(channel)?.letters ?? noDeadLetters();
 }
 
-/** State of the deliveries projection, and the position that it is as of. */
+/** State of the deliveries projection after the event at `position`. */
 export interface DeliveriesAt {
   readonly deliveries: Deliveries;
   readonly position: number;
@@ -104,8 +104,8 @@ export async function findLetters(
 }
 
 /**
- * Appends an operator's decision on a dead letter. Of several decisions on one letter at the same moment only the first
- * stands. Returns true if it is this one.
+ * Appends an operator's decision on a dead letter. If several decisions on one letter are made at the same moment, only
+ * the first one counts. Returns true if this decision counts.
  */
 export async function decideLetter(
   eventLog: EventLog,
@@ -138,8 +138,8 @@ export interface DecisionOptions {
 }
 
 /**
- * Reason why a decision skips a dead letter. `suspended`: the channel is refused; `may_double`: it may have arrived,
- * and the network would not recognise a repeat; `several_channels`: in doubt on several, and one must be named.
+ * Reason why a decision skips a dead letter. `suspended`: the channel is suspended; `may_double`: a retry could arrive
+ * twice; `several_channels`: it is in doubt on several channels, and the decision names none.
  */
 export type NotAppliedReason =
   "no_dead_letter" | "not_in_doubt" | "suspended" | "may_double" | "several_channels" | "decided_meanwhile";
@@ -251,7 +251,7 @@ export function discardLetters(
   });
 }
 
-/** An operator's finding about a dispatch in doubt: it arrived, or it is left as it is. */
+/** An operator's finding about a dispatch in doubt: it arrived, or it stays unknown. */
 export type Settled = DataOf<"DispatchSettled">["as"];
 
 /** Settles dispatches in doubt. `why`: the reason, 1 to {@link WHY_CHARACTERS_MAX} characters. */
@@ -333,8 +333,8 @@ async function decideLetters(
 }
 
 /**
- * Selects dead letters. `left`: events that the caller named, but that have no such letter or are in doubt on several
- * channels. `ids`: the id of each selected letter's event by its position, if the caller named events.
+ * Selects dead letters. `left`: events named by the caller that are no dead letter, or are in doubt on several
+ * channels. `ids`: if the caller named events, their ids by position.
  */
 async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }: Required<LetterSelection>) {
   const all = (await findLetters(store, at, filter)).filter(({ position }) => position <= until);

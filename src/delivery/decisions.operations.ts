@@ -131,7 +131,10 @@ function checkSelection({ event_ids, all, error, link, from, to, until_position,
   if (!isAll && member !== undefined) throw usageError(`${member} needs all`);
 }
 
-/** Returns the ids of events that are named by their ids or positions. An unknown name stays as it is. */
+/**
+ * Returns the ids of events, each of which the caller named by its id or its position. A name that fits no event is
+ * returned unchanged.
+ */
 function toIds({ eventLog, projector }: StateContext, names: readonly string[]): Promise<readonly string[]> {
   const reading = { store: eventLog.store, to: projector.position, onProgress: () => {} };
   return Promise.all(names.map(async (one) => (await findAt(reading, one))?.id ?? one));

@@ -45,7 +45,10 @@ export interface DispatchOptions extends ChannelOptions {
    * always dispatched alone.
    */
   readonly digestAfterMs?: number | undefined;
-  /** Returns how many HTTP requests have arrived so far. Delivery yields to them. Default: it yields to none. */
+  /**
+   * Returns how many HTTP requests have arrived so far. When many arrive, delivery lets them go first. Default:
+   * delivery never waits for requests.
+   */
   readonly requests?: () => number;
   /** Timer that wakes a dispatcher for a retry or the end of a pause; default: the runtime's. */
   readonly timer?: Timer;
@@ -74,8 +77,8 @@ function startDispatcher(context: DispatcherContext) {
   let cancelAsking: (() => void) | undefined;
 
   /**
-   * Schedules one turn of the dispatcher for all clicks that arrive until then. A turn for each click would delay the
-   * requests that send them.
+   * Schedules one turn of the dispatcher for all clicks that arrive until then. A turn for each click would slow down
+   * the HTTP requests that post the clicks.
    */
   const askLater = (): void => {
     cancelAsking ??= timer(() => {
@@ -141,8 +144,8 @@ function startDispatcher(context: DispatcherContext) {
     },
     async [Symbol.asyncDispose]() {
       unlisten();
-      // The requests in flight are disposed first, so that a batch makes no further request while the current turn
-      // ends.
+      // The requests in flight are told first to end, so that a batch makes no further request while the current turn
+      // is finished.
       const completed = inFlight[Symbol.asyncDispose]();
       await scheduler.stop();
       cancelWake();
@@ -238,8 +241,8 @@ export async function startDispatchers(
   let holdsClicks = false;
 
   const begin = async (channel: Channel, lease: HeldLease): Promise<AsyncDisposable> => {
-    // Waits until the log is folded to its end, because by now the channel's former dispatcher has recorded all that it
-    // ever will.
+    // Waits until the projections hold the whole log. The channel's former dispatcher has recorded its last outcome by
+    // now.
     await projector.until((await eventLog.store.head()).position);
     const dispatcher = startDispatcher({ ...common, channel, lease });
     if (holdsClicks) dispatcher.holdClicks();
@@ -280,7 +283,8 @@ interface StartContext extends ChannelContext {
 }
 
 /**
- * Starts due dispatches while there is room; those of the direct lane, whose callers wait for an answer, come first.
+ * Starts due dispatches while more requests may be in flight. Dispatches of the direct lane come first, because their
+ * callers wait for an answer.
  */
 export function startDue(context: StartContext, lanes: readonly OutboxWindow[]): void {
   const { clock, inFlight, intakePriority, suspension } = context;
@@ -312,8 +316,8 @@ export function startDue(context: StartContext, lanes: readonly OutboxWindow[]):
 }
 
 /**
- * Returns the next request of a lane (queue of a channel). Clicks go together if the network takes batches or cannot
- * keep up. Events of webhooks go one by one.
+ * Returns the next request of a lane (queue of a channel). Several clicks share a request if the network accepts
+ * batches, or as a digest if it cannot keep up. Events of webhooks are sent one by one.
  */
 function nextRequest(
   { channel, clock, digestAfterMs, intakePriority }: StartContext,

@@ -258,7 +258,7 @@ export function createDeduplicationWindow({ channel, lease, clock }: ChannelCont
       const isInterrupted = (position: number): boolean =>
         isOfBefore(restored, position) || isClaimedByOther(state, position, lease.token);
       return lane.ready(Infinity, WINDOW_DISPATCHES_MAX, (item) => {
-        // A dispatch whose outcome the log refused is recorded again when it is due, and not earlier.
+        // If the log refused the item's outcome, the outcome is recorded again only when the item is due.
         const isWaiting = item.unrecorded !== undefined && item.notBefore > now;
         return !isWaiting && isInterrupted(item.event.position) && inDoubt(lane, item, now) !== undefined;
       });

@@ -45,7 +45,9 @@ const MISSED = new RegExp(
  */
 const DEVICE_NAME = /(\bandroid(?: [\d.]+)?; ?(?:[a-z]{2}(?:[-_][a-z]{2})?; ?)?)[^;)]+/gi;
 
-/** Words that both lists of bots take for a machine's, although browsers, television sets and older phones use them. */
+/**
+ * Words that both lists of bots count as signs of a bot, although browsers, television sets and older phones use them.
+ */
 const WORDS_OF_PEOPLE = new RegExp(
   [
     /\bopera tv store|google(?:tv|_cube|hypersonic|\/1\.0\.0 applewebkit)|\bomi\/\S+|\bqqdownload|\bchromeframe|; htc; radar\b/,

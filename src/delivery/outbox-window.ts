@@ -145,8 +145,8 @@ interface OutboxWindowDeps {
 }
 
 /**
- * Maximum time in ms that an item which needs no request waits for other such items, to be recorded in one event with
- * them. Recorded one by one, they would double a log whose events a filter skips.
+ * Maximum time in ms for which an item that needs no request waits for others, so that one event records them together.
+ * One event for each item would double the log if a filter excludes most events.
  */
 const SCREENED_WAIT_MS = 1_000;
 
@@ -180,8 +180,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
       }
       isOutdated = false;
       await unread.resume(items.admit);
-      // Reads more events when half of the window is free: a read for each settled item would cost as much as a
-      // dispatch.
+      // Reads more events only when half of the window is free, because a read for each settled item would cost as much
+      // as a dispatch.
       if (items.room(now) >= WINDOW_DISPATCHES_MAX / 2) await unread.readOn(items.admit, () => items.room(now));
     },
     /** The dispatcher calls this after appends that may request a dispatch in this lane (queue of a channel). */
@@ -272,8 +272,8 @@ function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
 function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
   const items = new Map<number, PendingDispatch>();
   /**
-   * Items that stay when the window is emptied, because the log does not describe them fully: they are in flight, or
-   * the log refused their outcome. Each returns to the window once the log is read up to it.
+   * Items that are kept when the window is emptied, because the log does not have their whole state: they are in
+   * flight, or the log refused their outcome. Each returns when the log is read up to its position.
    */
   const carriedOver = new Map<number, PendingDispatch>();
   /** Items of the window that wait for the time of their next attempt. */
@@ -377,13 +377,13 @@ function createScreened(screen: OutboxWindowDeps["screen"]) {
   };
 }
 
-/** Returns the time at which the first of these items is due that is not in flight; Infinity if there is none. */
+/** Returns the earliest time at which one of these items is due, except those in flight; Infinity if there is none. */
 function earliestDue(items: Iterable<PendingDispatch>, now: number): number {
   let due = Infinity;
   for (const { inFlight, notBefore } of items) {
     if (inFlight || notBefore >= due) continue;
     due = notBefore;
-    // An item that is overdue is due now.
+    // The result is not later than now, so no other item can be due sooner.
     if (due <= now) return due;
   }
   return due;

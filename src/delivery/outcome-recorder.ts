@@ -13,7 +13,10 @@ import { nextTurn } from "../platform/time-slices.ts";
  */
 export const UNRECORDED_MAX = 64;
 
-/** Number of outcomes that are worth a transaction. As many again may be answered while the transaction is written. */
+/**
+ * Number of a channel's outcomes at which a round stops gathering and is written. While it is written, as many further
+ * dispatches may be answered.
+ */
 export const ROUND_DISPATCHES = UNRECORDED_MAX / 2;
 
 /**
@@ -37,9 +40,8 @@ interface Entry {
 }
 
 /**
- * Creates a function that appends outcomes; calls made during an append share the next one. It resolves once they are
- * durable and settled items have left their lane (queue). It rejects if the append failed; the items keep their
- * outcomes.
+ * Creates a function that appends outcomes. It resolves when the outcomes are durable and the settled items have left
+ * their lane (queue). If the append fails, it rejects, and the items keep their outcomes.
  */
 export function createRecorder(
   context: ChannelContext,
@@ -59,7 +61,8 @@ export function createRecorder(
       for (const [type, outcomes] of Map.groupBy(unrecorded, ({ type }) => type))
         metrics?.recorded(channel.name, type, outcomes.length);
       try {
-        // Waits until the outcomes are folded, so that a lane that is refilled meanwhile still finds its items.
+        // Waits until the projections hold the outcomes. If the items left their lane earlier, a refill would read
+        // their dispatches from the log again as pending.
         await projector.until(appended.last);
       } finally {
         for (const { lane, items } of entries) for (const item of items) settle(lane, item);
@@ -107,7 +110,7 @@ function countNext(entries: readonly Entry[]): number {
 
 /**
  * Makes outcome events with the low watermark of their lane (queue of a channel). Only the last event has the new
- * watermark: events are folded one by one, and before the last one its dispatches are not settled.
+ * watermark, because it counts the dispatches of all these events as settled.
  */
 function toOutcomeEvents(channel: ChannelName, entries: readonly Entry[]): NewEvent[] {
   return [...Map.groupBy(entries, ({ lane }) => lane)].flatMap(([lane, ofLane]) => {
@@ -128,7 +131,7 @@ interface Request {
   readonly request: RequestOf<OutcomeType>;
 }
 
-/** Groups dispatches that went in one request: one entry for all that have the same outcome. */
+/** Groups the dispatches of one request. Dispatches with the same outcome get one entry together. */
 function groupByOutcome(items: readonly PendingDispatch[]): Request[] {
   const same = new Map<string, { readonly outcome: AttemptOutcome; readonly positions: number[] }>();
   for (const { event, unrecorded: outcome } of items) {
@@ -145,7 +148,10 @@ function groupByOutcome(items: readonly PendingDispatch[]): Request[] {
   });
 }
 
-/** Returns one event for each run of requests of the same type, in the order in which they completed. */
+/**
+ * Groups requests, in the order in which they completed, into outcome events. Successive requests with the same type of
+ * outcome share an event.
+ */
 function groupByType(requests: readonly Request[]) {
   const events: { readonly type: OutcomeType; readonly requests: RequestOf<OutcomeType>[] }[] = [];
   for (const { type, request } of requests) {

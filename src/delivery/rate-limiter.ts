@@ -73,8 +73,8 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
 }
 
 /**
- * Circuit breaker of one channel: after several transient failures in a row nothing is sent for a while, then a single
- * probe decides. Pure: times are ms since the epoch.
+ * Circuit breaker of one channel. After several transient failures in a row, it lets nothing be sent for a while; then
+ * a single request decides. Pure; times are ms since the epoch.
  */
 export interface CircuitBreaker {
   /** Number of transient failures since the last success. */
@@ -188,7 +188,8 @@ export function afterRateLimit(pace: Pace, now: number, retryAfterMs: number | u
     streak: 0,
     pausedUntil: Math.max(pace.pausedUntil, now + (retryAfterMs ?? PAUSE_DEFAULT_MS)),
   };
-  // Requests that were in flight at the same time count as one observation.
+  // The network was asked to pause already, so this 429 belongs to the same burst of requests. It does not increase the
+  // spacing once more.
   if (now < pace.pausedUntil) return slower;
   const asked = (retryAfterMs ?? 0) * SPACING_OF_PAUSE;
   const wanted = Math.max(SPACING_MIN_MS, pace.spacing * SPACING_GROWTH, asked);

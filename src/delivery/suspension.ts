@@ -33,8 +33,8 @@ export function createAnnounce(
 ): Announce {
   const isWorking = (name: ChannelName): boolean =>
     configured.includes(name) &&
-    // While it is unknown whether the channel is suspended, it counts as working: the announcement is in the log and
-    // waits for the channel's dispatcher.
+    // Until it is known if the channel is suspended, it counts as working. The announcement is in the log and is sent
+    // once the channel's dispatcher runs.
     (!projector.isFolded("deliveries") || findChannel(projector.state("deliveries"), name).suspended === null);
 
   return async (text, key, failed) => {
@@ -152,8 +152,7 @@ export async function resumeChannel(
   if (suspended === null) return { kind: "not_suspended" };
   const { since } = suspended;
   const newEvent: NewEvent = { type: "ChannelResumed", data: { channel, why: "by_hand" } };
-  // The idempotency key makes an operator end each suspension only once, even if several callers ask for it at the same
-  // moment.
+  // Because of this idempotency key, only one of several simultaneous calls of operators ends a suspension.
   const key = `resume/${channel}/${since}`;
   const { last, repeated } = await eventLog.append(STREAMS.delivery(channel), [newEvent], metadata, { key });
   await projector.until(last);

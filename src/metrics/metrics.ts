@@ -140,11 +140,7 @@ function observeProcess(registry: Registry, file: string | undefined): void {
   lookUp(registry, [
     ["process_start_time_seconds", "When the process started, Unix time.", () => startedAt],
     ["process_resident_memory_bytes", "Memory that the process holds.", () => process.memoryUsage.rss()],
-    [
-      "process_open_fds",
-      "Open file descriptors; absent where unknown.",
-      async () => (await readdir(DESCRIPTORS)).length,
-    ],
+    ["process_open_fds", "Open file descriptors; NaN where unknown.", async () => (await readdir(DESCRIPTORS)).length],
     [
       "reachlog_event_loop_delay_seconds",
       "Duration of one turn of the event loop, measured at this request.",

@@ -67,9 +67,8 @@ function toPosted(recorded: Recorded): PostedEvent {
 const GONE = 410;
 
 /**
- * Rules by which a receiver's answers are read. Any 2xx is a delivery; a 410 ends the webhook until the operator
- * resumes it; all else is retried, since it is unknown what the receiver did. An answer is never quoted: it may be about
- * people.
+ * Rules by which a receiver's answers are read. Any 2xx is a delivery, a 410 suspends the webhook until the operator
+ * resumes it, and all else is retried. An answer is never quoted, because it may hold personal data.
  */
 const ANSWERS: AnswerRules = {
   accepted: ({ status }) => (status >= 200 && status < 300 ? {} : undefined),

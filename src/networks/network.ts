@@ -134,7 +134,10 @@ export interface Channel {
   readonly recognisesMs?: number;
   /** For a webhook: true if an event waits while an earlier one of its stream is pending. */
   readonly isInOrder?: boolean;
-  /** For a webhook: returns true if it posts the event; absent if it posts each. Throws {@link FilterFailed}. */
+  /**
+   * Returns true if the webhook posts the event. Absent if it posts every event, and for other channels. Throws {@link
+   * FilterFailed}.
+   */
   readonly filter?: (event: Recorded) => boolean;
   /**
    * Sends several clicks and conversions in one request, for a network that accepts them. Returns a result for each, in
@@ -189,8 +192,9 @@ export type SendDmResult = { readonly rate: RateWindow | undefined } & (
   /** The direct message was certainly not delivered. It may be sent again from `retryAt` (ms since the epoch) on. */
   | { readonly outcome: "rate_limited"; readonly retryAt: number }
   /**
-   * Further outcomes of a direct message. `in_doubt`: it may have arrived; never send it again without reading the
-   * conversation. `unreachable`: no connection came about, so it certainly did not arrive, and may be sent again.
+   * Further outcomes of a direct message. `in_doubt`: it may have arrived; it is never sent again before the
+   * conversation was read. `unreachable`: there was no connection, so it certainly did not arrive, and may be sent
+   * again.
    */
   | {
       /**

@@ -112,7 +112,8 @@ export async function appendInChunks<Row>(
   while (taken < rows.length && !signal.aborted) {
     const chunk = rows.slice(taken, taken + chunkRows);
     const appending = append(chunk, before);
-    // The next round awaits this promise. If the chunk before failed, no round does, so its rejection is handled here.
+    // The next round of the loop awaits this promise. There is no next round if the previous chunk failed, so the
+    // rejection is handled here, too.
     appending?.catch(() => {});
     await settle();
     before = appending;

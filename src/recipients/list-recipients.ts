@@ -24,7 +24,10 @@ import { MomentFolding } from "../projector/log-reader.ts";
 import type { PageMoment, ReadMoment } from "../projector/read-as-of.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 
-/** Status by which pages filter contacts. A contact that is `suppressed` or `held` has no other status there. */
+/**
+ * Status by which pages filter contacts. A suppressed contact has the status `suppressed` there, and one on hold
+ * `held`, whatever its outreach is.
+ */
 export type ShownStatus = ContactStatus | "suppressed" | "held";
 
 export const SHOWN_STATUSES = [

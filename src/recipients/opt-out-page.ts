@@ -77,7 +77,7 @@ export async function denyTrackingByPage(context: OptOutContext, id: string, met
 const ATTEMPTS = 50;
 
 /**
- * Maximum time that one request to send a message takes, in ms. A message of a process that was killed has left by
+ * Maximum time that one request to send a message takes, in ms. A message that a killed process was sending has left by
  * then, or never will.
  */
 const SEND_MS_MAX = 20_000;

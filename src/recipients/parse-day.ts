@@ -10,7 +10,9 @@ export type Parsed = string | { readonly fault: string };
 /** Maximum length of a consent's `…_at` member, in characters: a time with nanoseconds and an offset. */
 export const CONSENT_TIME_CHARS_MAX = 40;
 
-/** Earliest valid day of a consent: there was hardly a web before. Programs that know no date write 1970. */
+/**
+ * Earliest valid day of a consent. There were hardly any web forms before, and programs that know no date write 1970.
+ */
 const EARLIEST_DAY = "1995-01-01";
 
 /** Time in ms by which a day may be ahead of UTC: in the easternmost time zone it begins 14 hours earlier. */

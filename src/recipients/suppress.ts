@@ -67,8 +67,8 @@ export function createNaming(hashesOf: HashesOf) {
 }
 
 /**
- * Creates a function that decides which of these suppressions the log lacks. One that adds nothing to the earlier ones
- * is left out.
+ * Creates a function that decides which of these suppressions to append. Leaves out a suppression that adds nothing to
+ * the earlier ones.
  */
 export function createDecision(hashesOf: HashesOf) {
   const decided = new Set<string>();

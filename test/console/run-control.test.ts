@@ -336,7 +336,9 @@ describe("a dry run", () => {
     harness.triggered = { kind: "started", run_id: "run-1", done: new Promise(() => {}) };
     await send(harness, "start", { limit: "20", variant: "A" });
     expect(harness.triggers.at(-1)).toMatchObject({ dryRun: false, selection: { limit: 20, variant: "A" } });
-    expect(await backAt(harness, await send(harness, "start", { limit: "many" }))).toContain("The field limit:");
+    expect(await backAt(harness, await send(harness, "start", { limit: "many" }))).toContain(
+      "The field limit: Expected integer.",
+    );
   });
 
   test("is named on the overview with what it found, beside the button that starts the run", async () => {

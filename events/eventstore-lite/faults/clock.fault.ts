@@ -63,7 +63,10 @@ test.skipIf(lacks("faketime"))(
   },
 );
 
-/** Starts a program whose wall clock follows a file, and whose timers do not, as when a clock is set. */
+/**
+ * Returns the beginning of a command that starts a program with a wall clock that follows a file. The program's timers
+ * run on undisturbed, as when a real clock is set.
+ */
 function clockFrom(file: string): readonly string[] {
   const settings = [`FAKETIME_TIMESTAMP_FILE=${file}`, "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"];
   // The command `faketime` requires an offset and puts it into FAKETIME, which would take precedence over the file, so

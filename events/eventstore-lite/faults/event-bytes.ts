@@ -13,7 +13,7 @@ interface Page {
   readonly bytes: number;
 }
 
-// https://sqlite.org/fileformat2.html#b_tree_pages
+// Size of the header of a leaf page in SQLite's file format: https://sqlite.org/fileformat2.html#b_tree_pages
 const LEAF_HEADER_BYTES = 8;
 const CELL_COUNT_AT = 3;
 /** First byte of a leaf page of a table in SQLite's file format. */

@@ -6,7 +6,10 @@ import { isWhole, lacks } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Bound of the loop that fails one system call after the other; no tested program makes as many calls. */
+/**
+ * Maximum number of times that a test makes a system call fail, so that its loop ends. No tested program makes as many
+ * calls.
+ */
 const CALLS_MAX = 1_000;
 
 // System calls that are made to fail. Today's node:sqlite syncs with fsync; the test also covers an SQLite that uses

@@ -1,8 +1,8 @@
 import { InvalidAppend } from "./errors.ts";
 import { NAME_CHARS_MAX } from "./limits.ts";
 
-// Line breaks separate fields in the canonical bytes and between the threads. A lone surrogate (with the u flag the
-// class matches no other) would be stored as U+FFFD, and read as another name.
+// Line breaks separate an event's fields. A lone surrogate would be stored as U+FFFD, and read as another name; with the
+// u flag, surrogates in pairs do not match.
 // oxlint-disable-next-line no-control-regex
 const NAME = /^[^\u0000-\u001f\u007f-\u009f\ud800-\udfff]+$/u;
 

@@ -11,9 +11,9 @@ export interface Encoded extends NewEvent {
 }
 
 /**
- * Returns the JSON to store for an event, from its data's JSON and the `input` that its codec left to the writer
- * thread. It must equal `JSON.stringify`'s, because an import checks that. An error refuses the append with
- * {@link InvalidAppend}.
+ * Returns the JSON to store for an event, from its data's JSON and the `input` that its codec left. Must return what
+ * `JSON.stringify` makes of the data, because an import checks that. An error refuses the append with {@link
+ * InvalidAppend}.
  */
 export type WriterTransform = (data: string, input: string) => string;
 
@@ -42,8 +42,8 @@ export interface Codec<E extends NewEvent> {
    */
   decode(stored: readonly Recorded<NewEvent>[]): Awaitable<readonly Recorded<E>[]>;
   /**
-   * Makes the event that a subscriber gets from the appended one, which is cheaper than parsing its JSON. Undefined if
-   * it must be decoded. Only for events that no code changes after the append.
+   * Returns the event that a subscriber gets, made from the appended event, which is cheaper than parsing its stored
+   * JSON. Undefined if the stored event must be decoded. No code may change such an event after the append.
    */
   recall?(event: E, place: Place): Recorded<E> | undefined;
   /**

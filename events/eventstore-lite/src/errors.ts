@@ -211,7 +211,7 @@ export class BackupFailed extends StoreError {
   override readonly code = "backup_failed";
 }
 
-/** A sealed segment does not hold what its header, or the segment before it, says. */
+/** The content of a sealed segment contradicts its header, or the segment before it. */
 export class SegmentDamaged extends StoreError {
   override readonly name = "SegmentDamaged";
   override readonly code = "segment_damaged";

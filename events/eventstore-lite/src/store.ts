@@ -253,8 +253,9 @@ export interface Lease {
 
 export interface Leases {
   /**
-   * Takes or renews the lease for `ttlMs`; undefined while another holder has it. A lease with more than twice its time
-   * left was taken under a clock that ran ahead, and does not count. `steal` takes it from a holder known to be dead.
+   * Takes or renews the lease for `ttlMs`; undefined while another holder has it. A lease with more than twice its
+   * duration left is ignored, because it was taken while the clock ran ahead. `steal` takes it from a holder known to
+   * be dead.
    */
   acquire(name: string, options: { holder: string; ttlMs: number; steal?: boolean }): Promise<Lease | undefined>;
   /** Frees the lease; has no effect if another holder has taken it. */
@@ -289,7 +290,7 @@ export interface LogReading<E extends NewEvent = NewEvent> {
   read(query?: Query): AsyncIterable<Recorded<E>>;
   /** Yields the events that `read` yields, in batches, with only the fields that a fold needs. */
   readFolded(query?: Query): AsyncIterable<readonly Folded<E>[]>;
-  /** Reads events as they were stored, neither upcast nor checked. The hashes cover this form. */
+  /** Reads events as they were stored, neither upcast nor checked. The hash chain covers the events in this form. */
   readStored(query?: Query): AsyncIterable<Recorded<NewEvent>>;
   /**
    * Reads the canonical bytes of the events [from, to], in batches. The hash chain and the leaves of a Merkle tree

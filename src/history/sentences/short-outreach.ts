@@ -8,10 +8,11 @@ import type { ShortWords } from "./sentence.ts";
 /** Short sentences about recipients, messages and runs. */
 export const SHORT_OUTREACH = {
   RecipientAdded: ({ recipient }, who) => say`${who} imported ${mention(recipient)}`,
-  ConsentRecorded: ({ recipient, basis, consent_at, tracking }) => {
+  ConsentRecorded: ({ recipient, basis, consent_at, consent_for, tracking }) => {
     const agreed = basis === undefined ? "" : `: ${basis === "none" ? "none" : CONSENTS[basis]}`;
     const on = basis === undefined || consent_at === undefined ? [] : say` on ${other(consent_at.slice(0, 10))}`;
-    return say`consent of ${mention(recipient)} recorded${agreed}${on}${tracking === undefined ? "" : `, tracking ${tracking}`}`;
+    const topic = consent_for === undefined ? [] : say` for ${quote(consent_for)} alone`;
+    return say`consent of ${mention(recipient)} recorded${agreed}${topic}${on}${tracking === undefined ? "" : `, tracking ${tracking}`}`;
   },
   RecipientSuppressed: ({ recipient, reason }, who) => {
     const named = recipient === undefined ? "a person" : mention(recipient);

@@ -95,7 +95,10 @@ function toMetaEvent(dispatch: Click | Conversion, now: number): MetaEvent | Ski
   return dispatch.kind === "click" ? view : { ...view, ...conversionMembers(dispatch, now) };
 }
 
-/** Returns the members of a conversion's event that differ from those of its click: the visitor is the same. */
+/**
+ * Returns the members of a conversion's event that differ from the event of its click. The visitor's members are the
+ * same.
+ */
 function conversionMembers({ name, id, time, value, currency }: Conversion, now: number) {
   const at = Math.floor(Math.min(now, Date.parse(time)) / 1000);
   const custom_data = value === undefined ? undefined : { value: rawNumber(value), currency };

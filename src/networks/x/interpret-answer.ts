@@ -196,10 +196,7 @@ function describe({ status, title, detail, codes }: Problem): string {
   return excerpt([`X answered ${status}`, ...parts].filter((part) => part !== "").join(" "));
 }
 
-/**
- * Prefixes of X's rate-limit headers: for the endpoint's window of 15 minutes, and for the user's and the app's of 24
- * hours.
- */
+/** X's word for a token of the app where a token of the user is needed, and for a token without the right to write. */
 const ENDPOINT_PREFIX = "x-rate-limit";
 const DAY_PREFIXES = ["x-user-limit-24hour", "x-app-limit-24hour"];
 

@@ -62,7 +62,7 @@ export interface Header {
    * a consent, its cells may say yes or no.
    */
   readonly chosen: ReadonlySet<string | null>;
-  /** The file's own names of the columns that it names differently from us, by our name of the column. */
+  /** The header names of the columns that the file names differently from us, by our name of the column. */
   readonly ownNames: ReadonlyMap<string, string>;
   /** Template fields whose name says that a recipient opted out, such as `unsubscribed`. */
   readonly optOuts: readonly string[];
@@ -195,8 +195,8 @@ function findAsked(names: readonly string[], found: Header["columns"], columns: 
 }
 
 /**
- * Sentences that name the valid words of a consent column; part of the question if a template field is meant as that
- * column.
+ * Sentences that list the valid words of a consent column. They end the question that asks if a template field is meant
+ * as that column.
  */
 const WORDS: Readonly<Record<string, string>> = {
   basis: " In basis, each row says opt_in, dm_first or none.",

@@ -14,9 +14,9 @@ export interface ListRead<Row> extends Remarks {
 export const READ_MS_MAX = 60_000;
 
 /**
- * Reads recipients or suppressions in a separate thread, which has ended when this settles: ten megabytes take a
- * second. Throws a ServiceError (invalid) if the file is unusable or takes too long, and the signal's reason if it
- * aborts.
+ * Reads recipients or suppressions in a separate thread, because ten megabytes take a second. The thread has ended when
+ * the promise settles. Throws a ServiceError (invalid) for an unusable or slow file, and the reason of an aborted
+ * signal.
  */
 export async function readInWorker<Task extends ReadTask>(
   task: Task,

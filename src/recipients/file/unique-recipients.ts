@@ -63,8 +63,8 @@ export function createPeople() {
 }
 
 /**
- * Returns the row with the withdrawals in an earlier row about the same recipient: those of consents that the new row
- * does not mention.
+ * Adds to the new row the withdrawals in an earlier row about the same recipient, except those of consents that the new
+ * row mentions.
  */
 function withRevocations(row: ImportedRow, earlier: ImportedRow): ImportedRow {
   const { basis, tracking, consent_for: name } = row.recipient;

@@ -47,6 +47,11 @@ const SENTENCES: readonly (readonly [EventType, object, string])[] = [
     "consent of @ada (1001) recorded: opted in on 2026-11-14",
   ],
   [
+    "ConsentRecorded",
+    { recipient: ada, basis: "none", consent_for: "news" },
+    'consent of @ada (1001) recorded: none for "news" alone',
+  ],
+  [
     "RunFinished",
     { run_id: "r1", reason: "credits_depleted", sent: 14, skipped: 4, failed: 0, in_doubt: 1 },
     "run r1: 14 sent, 4 skipped, 1 in doubt, then: X credits used up",

@@ -4,8 +4,8 @@ import type { Appended } from "../store.ts";
 import type { PreparedAppend } from "./prepare-append.ts";
 
 /**
- * Settles an append whose idempotency key may have been used by an archived event: returns the first result, or
- * appends.
+ * Settles an append whose idempotency key may have been used by an append that is archived now: returns the result of
+ * that append, or appends.
  */
 export type CompareKey = (append: PreparedAppend) => Promise<Appended>;
 

@@ -12,8 +12,8 @@ export interface Load {
 }
 
 /**
- * Creates the account of queued work. A job that exceeds the limits by itself is accepted if nothing else waits; a job
- * without events is always accepted.
+ * Creates the counter of queued work. A job that exceeds the limits by itself is accepted if no other job is queued. A
+ * job without events, such as a close, is always accepted.
  */
 export function createLoad({ queuedEvents, queuedChars }: Limits): Load {
   let [eventsTaken, charsTaken] = [0, 0];

@@ -152,8 +152,8 @@ export function createQueue(options: QueueOptions): Queue {
 }
 
 /**
- * Creates the record of a database outage. It rejects appends with `givesUpInDoubt` after {@link DOUBT_MS}, and keeps
- * their jobs in `sent`, because the writer still learns how they ended.
+ * Creates the state of a database outage. During an outage, sent appends with `givesUpInDoubt` are rejected after
+ * {@link DOUBT_MS}. Their jobs stay in `sent`, because the writer still replies to them.
  */
 function createOutage(sent: readonly (readonly Job[])[]) {
   let error: StoreUnavailable | undefined;

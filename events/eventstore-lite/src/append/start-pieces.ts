@@ -29,7 +29,8 @@ export function createStartPieces(
 ): StartPieces {
   return (begun) => {
     if (sendPiece === undefined || !isIdle()) return undefined;
-    // Marks the thread as busy. `jobs` stays empty if the append is abandoned, because no caller waits for that reply.
+    // This entry of `sent` marks the thread as busy. It stays empty if the append is abandoned, because no caller then
+    // waits for the reply.
     const jobs: Job[] = [];
     sent.push(jobs);
     let fieldsSent = 0;

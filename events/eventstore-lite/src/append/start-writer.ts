@@ -46,7 +46,7 @@ export interface CommonWriterOptions {
 /** Opens a log for writing, and answers requests from then on. */
 type Serve<Options> = (port: WriterPort, options: Options) => Promise<void>;
 
-/** Ways to start the writer of an engine. */
+/** Code that starts the writer of an engine, on a separate thread or on the caller's. */
 export interface WriterModules<Options> {
   /** Module that calls {@link servingThread}. */
   readonly thread: URL;

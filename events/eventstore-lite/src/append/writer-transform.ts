@@ -9,8 +9,8 @@ import type { WriterTransform } from "../codec.ts";
 export type TransformAppend = (append: AppendRequest) => string | undefined;
 
 /**
- * Loads the module that the store was opened with. Without one, events that the codec left unfinished are refused,
- * because the unfinished part would be lost.
+ * Loads the transform from the module that the store was opened with. Without a module, the transform refuses events
+ * that the codec left unfinished, because the unfinished part would be lost.
  */
 export async function loadWriterTransform(module: string | undefined): Promise<WriterTransform> {
   if (module === undefined) {

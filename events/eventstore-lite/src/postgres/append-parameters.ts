@@ -5,13 +5,14 @@ import type { ExpectedVersion } from "../store.ts";
 export interface Columns {
   readonly streams: string;
   /**
-   * Lowest possible version of each stream, as an SQL array literal. `appends` and `conditions` are array literals too.
+   * For each stream, a version that it has certainly reached, as an SQL array literal. `appends` and `conditions` are
+   * array literals too.
    */
   readonly floors: string;
   readonly keys: string;
   /**
    * SQL array literal: for each idempotency key, the number of archived segments that were searched without finding the
-   * key. The SQL function refuses a key whose hash is in more segments than that. Empty if no key was searched for.
+   * key. The SQL function refuses a key whose hash is in more segments than that. Empty if no segment was searched.
    */
   readonly compared: string;
   readonly leases: string;

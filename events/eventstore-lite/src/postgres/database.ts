@@ -107,8 +107,8 @@ export function openDatabase(options: DatabaseOptions): Database {
   let isClosed = false;
 
   /**
-   * Drops a lost connection. The driver would reconnect by itself, but would count the rows of the next answer from
-   * where the lost one stopped, so that the first rows were missing.
+   * Drops a lost connection. The driver would reconnect, but then count the rows of the next answer from where the lost
+   * connection stopped, and leave out the first ones.
    */
   function giveUp(slot: Slot, lost: Connection): void {
     if (slot.connection === lost) slot.connection = undefined;

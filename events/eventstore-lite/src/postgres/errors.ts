@@ -2,6 +2,7 @@ import type { PostgresError } from "postgres";
 import type { Fault } from "../append/writer-messages.ts";
 import { StoreError, StoreOverloaded, StoreUnavailable } from "../errors.ts";
 
+// SQLSTATE code of a statement that names a missing table:
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const UNDEFINED_TABLE = "42P01";
 const UNDEFINED_FUNCTION = "42883";

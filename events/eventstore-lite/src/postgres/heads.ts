@@ -41,7 +41,10 @@ function readArchivedHead(reader: Reader, stream: string): Promise<StreamHead | 
   );
 }
 
-/** The stored hash at a position, in hex. Position 0 has the hash that the first event builds on. */
+/**
+ * The stored hash of the event at a position, in hex. Position 0 has the hash from which the first event's hash is
+ * computed.
+ */
 export async function readHashAt(reader: Reader, position: number): Promise<string | undefined> {
   const row = await reader.get<{ hash: string }>(
     "SELECT encode(hash, 'hex') AS hash FROM log.events WHERE position = $1",

@@ -23,8 +23,8 @@ export interface PlaceKnown {
 }
 
 /**
- * True if a log is a copy, or was set back to one, other than by `restorePostgresLog`: its server, database, schema or
- * timeline is not the last known one. False if there is no log.
+ * True if a log is a copy, or was replaced by one, other than by `restorePostgresLog`: its server, database, schema or
+ * timeline differs from the recorded one. False if there is no log.
  */
 export async function isPostgresLogElsewhere({ url, schema }: PostgresLogPlace): Promise<boolean> {
   return await once(url, async (database) => {

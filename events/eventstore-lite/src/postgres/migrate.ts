@@ -6,9 +6,7 @@ import { isMissing } from "./errors.ts";
 export type Migrations = readonly string[];
 
 export interface MigrateOptions {
-  /**
-   * Schema of the tables; created if it does not exist. The statements find it, and nothing else, on their search path.
-   */
+  /** Schema of the tables; created if it does not exist. Only this schema is on the search path of the migrations. */
   readonly schema: string;
   /** Name of the program part that owns the tables; several parts may share a schema. */
   readonly component: string;

@@ -79,8 +79,8 @@ export interface ArchiveTable extends SegmentList, StreamList {
   /** Yields the idempotency keys that the database still holds whole, of appends that ended in the range. */
   wholeKeys(range: KeyRange): AsyncIterable<readonly StoredKey[]>;
   /**
-   * Returns, for each idempotency key, the numbers (from 1) of the segments that may hold it. The database keeps only
-   * hashes of archived keys, so the caller compares the keys in these segments.
+   * Returns, for each idempotency key, the numbers (from 1) of the segments that may hold it. The caller searches these
+   * segments, because the database keeps only hashes of archived keys, and two keys may have the same hash.
    */
   keySegments(keys: readonly string[]): Awaitable<readonly (readonly number[])[]>;
   /** One place for each segment that holds events of the stream, in the order of positions. */

@@ -14,7 +14,10 @@ const CODE_BY_MESSAGE: ReadonlyMap<string, number> = new Map([
   ["file is not a database", SQLITE_NOTADB],
 ]);
 
-/** The extended result code of an error that node:sqlite threw, or the primary one; 0 for any other error. */
+/**
+ * Returns the extended result code of an error that node:sqlite threw; the primary code if the runtime reports no
+ * extended one, and 0 for any other error.
+ */
 function sqliteCode(error: unknown): number {
   if (!(error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR")) return 0;
   if ("errcode" in error && typeof error.errcode === "number") return error.errcode;

@@ -64,7 +64,10 @@ export function identifySqliteLog(file: string): Promise<{ readonly id: string; 
   });
 }
 
-/** Opens a log that no process has open. A normal reader would leave an empty write-ahead log next to it. */
+/**
+ * Opens the file of a log that no process uses. Opened in the normal way, even for reading, the database would get an
+ * empty write-ahead log.
+ */
 function openUnused(file: string): DatabaseSync {
   const address = pathToFileURL(file);
   address.searchParams.set("immutable", "1");

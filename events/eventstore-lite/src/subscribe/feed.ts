@@ -14,12 +14,12 @@ export interface Feed {
 
 export interface Follower {
   /**
-   * Resolves when the log's head has moved since the last call, or on `wake`. Throws {@link StoreClosed} once the store
-   * closes.
+   * Resolves when the log has grown since the last call, or when `wake` is called. Throws {@link StoreClosed} once the
+   * store closes.
    */
   news(): Promise<void>;
   readonly wake: () => void;
-  /** Declares that this subscription needs nothing before `position` any more. */
+  /** Tells the feed that this subscription needs no event before `position` any more. */
   isPast(position: number): void;
   leave(): void;
 }

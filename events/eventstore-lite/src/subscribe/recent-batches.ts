@@ -148,7 +148,10 @@ function createRecentBatch<E extends NewEvent>(
   };
 }
 
-/** Returns the event at `index` of an append, which is event `at` of its batch, as a reader would find it on disk. */
+/**
+ * Returns an appended event as a reader would find it in the log. `index`: its place in its append; `at`: its place in
+ * the batch.
+ */
 function storedEvent(
   { timeMs, hashes }: DurableBatch,
   { append, appended }: DurableBatch["appends"][number],

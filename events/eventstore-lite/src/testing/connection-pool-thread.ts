@@ -163,9 +163,9 @@ function forward(bytes: Buffer, source: Socket, sink: Socket): void {
 
 interface Scanned {
   readonly type: string;
-  /** Status in a message of the type `Z`. */
+  /** Status of the transaction, if the type is `Z` (ReadyForQuery). */
   readonly status: string;
-  /** Place of the message in the last bytes; below zero if it began before them. */
+  /** Index of the message in the bytes that arrived last; negative if it began in earlier ones. */
   readonly start: number;
 }
 

@@ -79,7 +79,8 @@ test("a role with archive rights can record only the log's next segment and its 
   }
   expect(await claim(11, 40)).toMatchObject({ message: "the newest event is never archived" });
   expect(await refusalOf(sql`SELECT eventstore.record_segment('another', '{}')`)).toMatchObject({ code: "EL001" });
-  // Keys leave the table of whole keys only for a recorded segment, and only with the log's values.
+  // The database replaces a whole key by its hash only if a segment is recorded, and the values of the key equal those
+  // in the log.
   const keys = [{ key: "k11", digest: "", first: 12, last: 12, version: 3 }];
   const forget = (last: number, claimed: object[]) =>
     sql`SELECT eventstore.record_keys(${epoch}, ${last}, ${JSON.stringify(claimed)})`;
@@ -87,7 +88,7 @@ test("a role with archive rights can record only the log's next segment and its 
   await forget(10, [{ ...keys[0], first: 11 }]);
   await forget(10, [{ ...keys[0], digest: "other" }]);
   expect(await sql`SELECT FROM eventstore.idempotency_keys WHERE key = 'k11'`).toHaveLength(1);
-  // The types, times and streams of the events are taken from the log, and not from the claim.
+  // The database takes the types, times and streams of a segment from its events, and ignores what the caller claims.
   await claim(11, 20, { types: { Other: 1 }, firstTime: 0, streams: [{ stream: "s9", position: 20, version: 99 }] });
   expect(await end()).toBe(20);
   expect(await store.streamHead("s9")).toMatchObject({ version: 0 });

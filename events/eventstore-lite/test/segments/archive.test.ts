@@ -163,7 +163,8 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     await using store = await place.open();
     await fill(store, 8_000);
     let archiving: Promise<unknown> | undefined;
-    // Archives before the verification has ended, so that its sums over the rows differ from those over the indexes.
+    // Moves events into the archive while the verification runs, so that the sums that it computes over rows and over
+    // indexes differ at first.
     const onProgress = () => void (archiving ??= archiveTo(store, 100));
     expect(await store.verify({ onProgress })).toMatchObject({ ok: true, checked: 8_000 });
     await archiving;
@@ -392,7 +393,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       ["time", 5],
     ] as const) {
       const lines = text.split("\n");
-      // The header is followed by eight lines for each event; this is the fourth event.
+      // The first line is the header; eight lines for each event follow it. This changes a line of the fourth event.
       lines[1 + 3 * 8 + line] = "{no JSON";
       const bytes = zstdCompressSync(lines.join("\n"));
       writeFileSync(file, bytes);

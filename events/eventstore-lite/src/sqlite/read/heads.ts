@@ -33,7 +33,10 @@ function archivedHead(reader: DatabaseReader, stream: string): ReturnType<Databa
   );
 }
 
-/** The stored hash at a position, in hex. Position 0 has the hash that the first event builds on. */
+/**
+ * The stored hash of the event at a position, in hex. Position 0 has the hash from which the first event's hash is
+ * computed.
+ */
 export function readHashAt(reader: DatabaseReader, position: number): string | undefined {
   if (position === 0) return Buffer.from(GENESIS_HASH).toString("hex");
   const row = reader.get("SELECT lower(hex(hash)) AS hash FROM events WHERE position = ?", position);

@@ -17,7 +17,8 @@ const SELECT_LINKS = `
   WHERE e.position BETWEEN ? AND ? ORDER BY e.position`;
 
 /**
- * The hash and time before a range; the first event that is not archived builds on the end of the segment before it.
+ * SQL for the hash and time of the event before a range. If that event is archived, they come from the database's
+ * record of the segment that it ends.
  */
 const SELECT_BEFORE = `
   SELECT hash, time FROM events WHERE position BETWEEN ?1 AND ?2

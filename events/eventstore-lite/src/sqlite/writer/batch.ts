@@ -95,7 +95,8 @@ export function createBatchWriter(
     write(text) {
       const { nowMs, wantsHashes, appends } = decodeBatch(text);
       tail.refresh();
-      // A clock that was set back must not make the log run backwards.
+      // If the clock was set back, the events get the time of the log's last event, because times must not fall along
+      // the log.
       const timeMs = Math.max(nowMs, tail.head.timeMs);
       const verdicts: number[] = [];
       const accepted: AcceptedAppend[] = [];

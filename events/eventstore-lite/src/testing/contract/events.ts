@@ -21,8 +21,8 @@ export async function take<Element>(elements: AsyncIterable<Element>, count: num
 }
 
 /**
- * Returns the error of a rejected promise; undefined if it resolves. Use it instead of the runner's `rejects`, which
- * blocks the event loop, so that a store that answers in a later turn never could.
+ * Returns the error of a rejected promise; undefined if it resolves. The runner's own `rejects` blocks the event loop
+ * until the promise settles, so a store that needs a later turn to answer would never do so.
  */
 export function refusalOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
