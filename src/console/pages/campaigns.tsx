@@ -1,17 +1,13 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import {
-  AUDIENCE_SOURCES,
-  readCampaign,
-  readCampaigns,
-  type ShownCampaign,
-} from "../../outreach/campaigns/read-campaigns.ts";
+import { readCampaign, readCampaigns, type ShownCampaign } from "../../outreach/campaigns/read-campaigns.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
-import { BASES, describeSkip, SKIP_REASONS } from "../../recipients/list-recipients.ts";
+import { describeSkip, SKIP_REASONS } from "../../recipients/list-recipients.ts";
 import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { campaignHref } from "../hrefs.ts";
 import { consolePage, useView, type View } from "../page-context.ts";
-import { ConfirmedAction, Field, Lines, Select, toSpaces } from "../parts/action-form.tsx";
+import { ConfirmedAction, Field, Lines, toSpaces } from "../parts/action-form.tsx";
+import { AudienceFields } from "../parts/audience-fields.tsx";
 import { RunName } from "../parts/events.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { RunForm } from "../parts/run-form.tsx";
@@ -265,9 +261,6 @@ function EndForm({ name, back }: { readonly name: string; readonly back: string 
 /** The words for each reason of the count, for the script. */
 const REASON_WORDS = JSON.stringify(Object.fromEntries(SKIP_REASONS.map((reason) => [reason, describeSkip(reason)])));
 
-/** The value that a form sends for a condition that can only be set. */
-const SET = ["true"] as const;
-
 interface CampaignFormProps {
   /** Names of all campaigns, for the audience of a follow-up. */
   readonly names: readonly string[];
@@ -323,76 +316,6 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
       <output data-count={REASON_WORDS} />
       <button class={isNew ? "primary" : undefined}>{isNew ? "Create campaign" : "Change campaign"}</button>
     </ConfirmedAction>
-  );
-}
-
-interface AudienceFieldsProps {
-  readonly names: readonly string[];
-  readonly audience: ShownCampaign["audience"];
-}
-
-/** The fields that describe an audience. Those about an earlier message are shown once its campaign is chosen. */
-function AudienceFields({ names, audience }: AudienceFieldsProps): VNode {
-  return (
-    <fieldset>
-      <legend>For all recipients, or only for those who fit what you fill in here</legend>
-      <Select name="source" label="Source" values={AUDIENCE_SOURCES} chosen={audience.source} />
-      <Select name="basis" label="Basis" values={BASES} chosen={audience.basis} />
-      <Lines
-        label="Fields, one a line"
-        name="fields"
-        value={audience.fields?.join("\n") ?? ""}
-        rows={2}
-        placeholder="city=Rome|Pisa"
-      />
-      <Lines
-        label="Time zones, one a line"
-        name="timezones"
-        value={audience.timezones?.join("\n") ?? ""}
-        rows={2}
-        placeholder="Europe/Rome"
-      />
-      <Select
-        name="messaged"
-        label="Got a message of"
-        values={names}
-        chosen={audience.messaged}
-        inWords={String}
-        none="does not matter"
-      />
-      <Select
-        name="replied"
-        label="Since then they"
-        values={SET}
-        chosen={audience.replied && "true"}
-        inWords={() => "replied"}
-        none="did not reply"
-      />
-      <Select
-        name="failed"
-        label="That message"
-        values={SET}
-        chosen={audience.failed && "true"}
-        inWords={() => "failed"}
-        none="was sent"
-      />
-      <Field
-        label="That message is so many days old"
-        type="number"
-        name="days"
-        min={1}
-        max={3650}
-        value={audience.days}
-        placeholder="any"
-      />
-      <Field
-        label="Clicked the link"
-        name="clicked"
-        maxLength={500}
-        value={audience.clicked ?? ""}
-        placeholder="any, or go.example/guide"
-      />
-    </fieldset>
   );
 }
 

@@ -5,7 +5,6 @@ import {
   findRunId,
   nameRun,
   OUTCOMES,
-  readRunCounts,
   readRunList,
   readRunPage,
   RUN_COLUMNS,
@@ -27,6 +26,7 @@ import { RecipientLink } from "../parts/events.tsx";
 import { Badge, Icon, type BadgeState, type IconName } from "../parts/icon.tsx";
 import { A, Tabs } from "../parts/link.tsx";
 import { toSpaces } from "../parts/action-form.tsx";
+import { findWeek, Week } from "../parts/run-card.tsx";
 import { RunForm } from "../parts/run-form.tsx";
 import {
   breakable,
@@ -88,38 +88,6 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
       {kept < count + dry ? <p class="quiet">The newest {grouped(kept)} are listed.</p> : null}
       <ListPages path="/runs" rows="runs" next={next} />
     </ConsoleDocument>
-  );
-}
-
-/** Returns the week of a moment in the quota's time zone, from Monday on, as ms since 1970. */
-function findWeek({ settings }: View, at: string) {
-  const day = Temporal.Instant.from(at).toZonedDateTimeISO(settings.timezone).startOfDay();
-  const monday = day.subtract({ days: day.dayOfWeek - 1 });
-  return { from: monday.epochMilliseconds, to: monday.add({ days: 7 }).epochMilliseconds };
-}
-
-type WeekProps = { readonly view: View<"run" | "runs">; readonly week: ReturnType<typeof findWeek> };
-
-/** Heads the runs of a week with its days, and with what all runs of that week did. Dry runs do not count. */
-function Week({ view, week: { from, to } }: WeekProps): VNode {
-  const runs = [...view.state("runs").started].filter(([, { dry_run, started_at }]) => {
-    const at = Date.parse(started_at);
-    return !dry_run && at >= from && at < to;
-  });
-  const counts = runs.map(([runId, run]) => readRunCounts(view.state("run"), runId, run));
-  const sum = (name: "sent" | "skipped" | "failed") => grouped(counts.reduce((all, one) => all + one[name], 0));
-  const usd = runs.reduce((all, [, { end }]) => all + (end?.usd ?? 0), 0);
-  return (
-    <span class="week">
-      <b>
-        {from <= view.now && view.now < to ? "This week, " : ""}
-        <Time at={toIso(from)} as="date" /> – <Time at={toIso(to - 1)} as="date" />
-      </b>
-      <small class="quiet">
-        {countInWords(runs.length, "run")} · {sum("sent")} sent, {sum("skipped")} skipped, {sum("failed")} failed
-        {usd === 0 ? "" : ` · ${formatUsd(usd)}`}
-      </small>
-    </span>
   );
 }
 
