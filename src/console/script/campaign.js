@@ -14,7 +14,7 @@ export async function countAudience(form) {
   }
   // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
   const response = await fetch(`/social/campaigns/count?${asked}`, { signal: counting.signal }).catch(() => undefined);
-  const answer = response?.ok || response?.status === 422 ? await response.json() : undefined;
+  const answer = response?.ok || response?.status === 422 ? await response.json().catch(() => undefined) : undefined;
   if (answer === undefined) return;
   const { errors = [], due, known, not_due: notDue = [], left_out: leftOut = [] } = answer;
   for (const field of fields) field.setCustomValidity("");
