@@ -131,6 +131,7 @@ const SCRIPTS = [
   new URL("./script/live.js", import.meta.url),
   new URL("./script/filters.js", import.meta.url),
   new URL("./script/import.js", import.meta.url),
+  new URL("./script/campaign.js", import.meta.url),
   new URL("./script/dialogs.js", import.meta.url),
   new URL("./script/moment.js", import.meta.url),
   new URL("./script/search.js", import.meta.url),

@@ -312,13 +312,32 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       address: "/campaigns",
       act: async ({ operator, width }) => {
         await operator.unfold("New campaign…");
-        await operator.page.keyboard.type(`spring-${width}`);
+        await operator.page.keyboard.type("default");
         expect(await operator.page.locator("dialog[open]").evaluate(({ scrollTop }) => scrollTop)).toBe(0);
         await operator.fill("Message", "Hi {{name|there}}\nStill on?");
+        const { page } = operator;
+        expect(await page.getByLabel("Since then they").isVisible()).toBe(false);
+        await page.getByLabel("Got a message of").selectOption("default");
+        await page.getByLabel("Since then they").selectOption("did not reply");
+        await operator.sees(page.locator("dialog[open] output", { hasText: /^\d+ of \d+ may get a message now\./ }));
+        await operator.press("Create campaign");
+        // The name is taken, and the form keeps what was typed.
+        await operator.sees(page.locator("dialog[open] [role=alert]"));
+        expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("Hi {{name|there}}\nStill on?");
+        expect(await page.getByLabel("Got a message of").inputValue()).toBe("default");
+        await page.getByLabel("Name", { exact: true }).fill(`spring-${width}`);
         await operator.press("Create campaign");
       },
-      sees: ({ width }) => `The campaign spring-${width} was created, for all recipients.`,
-      logs: ["CampaignCreated", ({ width }) => ({ name: `spring-${width}`, text: "Hi {{name|there}}\nStill on?" })],
+      sees: ({ width }) =>
+        `The campaign spring-${width} was created, for recipients who got a message of default and did not reply.`,
+      logs: [
+        "CampaignCreated",
+        ({ width }) => ({
+          name: `spring-${width}`,
+          text: "Hi {{name|there}}\nStill on?",
+          audience: { messaged: "default" },
+        }),
+      ],
     },
     {
       page: "/campaigns/{name}",
@@ -465,7 +484,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       page: "/activity",
       does: "verify the log",
       address: "/activity",
-      act: ({ operator }) => operator.press("Verify now"),
+      act: ({ operator }) => operator.press("Check the log"),
       sees: /^Whole$/i,
       logs: ["LogVerified", { result: "whole" }],
     },

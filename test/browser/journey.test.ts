@@ -283,7 +283,7 @@ for (const way of TRIED) {
       await operator.follow("Activity");
       await operator.sees("The log was not verified yet.");
       const head = await positionShown();
-      await operator.press("Verify now");
+      await operator.press("Check the log");
       await operator.sees(region("Proof").getByText("Whole", { exact: true }));
       expect(await region("Proof").innerText()).toContain("by tester");
       expect(Number(/whole up to position (\d+)/i.exec(await region("Proof").innerText())?.[1])).toBeGreaterThanOrEqual(

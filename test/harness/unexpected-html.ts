@@ -16,7 +16,7 @@ export async function oddIn(page: string): Promise<readonly string[]> {
   const odd: string[] = [];
   let drawn = 0;
   const rewriter = new HTMLRewriter();
-  for (const place of ["symbol > *", ".plot > svg > path", ".curve > path"]) {
+  for (const place of ["symbol > *", ".plot > svg > path", ".curve > path", ".funnel > svg > path"]) {
     rewriter.on(place, {
       element({ tagName }) {
         if (SHAPES.has(tagName) && !ELEMENTS.has(tagName)) drawn -= 1;

@@ -11,7 +11,7 @@ import { NewsDays } from "../parts/news.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { formatTime, readTimes } from "../parts/time.tsx";
 import { consolePage, type DisclosingPage, readChoice, readNumber, readText, type View } from "../page-context.ts";
-import { Proof } from "../parts/verification-result.tsx";
+import { CheckLog, Proof } from "../parts/verification-result.tsx";
 import { A, HiddenFields, PageForm, Tabs } from "../parts/link.tsx";
 
 /**
@@ -56,7 +56,9 @@ async function renderActivity(
   const chosen = readChosen(view.query);
   const page = (
     <ConsoleDocument title="Activity" path="/activity" view={view}>
-      <Head title="Activity" says="All that happened, in order. Nothing is ever changed." />
+      <Head title="Activity" says="All that happened, in order. Nothing is ever changed.">
+        <CheckLog view={view} />
+      </Head>
       <Proof view={view} />
       <Tabs
         label="What is shown"

@@ -1,17 +1,13 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import {
-  AUDIENCE_SOURCES,
-  readCampaign,
-  readCampaigns,
-  type ShownCampaign,
-} from "../../outreach/campaigns/read-campaigns.ts";
+import { readCampaign, readCampaigns, type ShownCampaign } from "../../outreach/campaigns/read-campaigns.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
-import { BASES, describeSkip, SKIP_REASONS } from "../../recipients/list-recipients.ts";
+import { describeSkip, SKIP_REASONS } from "../../recipients/list-recipients.ts";
 import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { campaignHref } from "../hrefs.ts";
 import { consolePage, useView, type View } from "../page-context.ts";
-import { ConfirmedAction, Field, Lines, Select, toSpaces } from "../parts/action-form.tsx";
+import { ConfirmedAction, Field, Lines, toSpaces } from "../parts/action-form.tsx";
+import { AudienceFields } from "../parts/audience-fields.tsx";
 import { RunName } from "../parts/events.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { RunForm } from "../parts/run-form.tsx";
@@ -262,6 +258,9 @@ function EndForm({ name, back }: { readonly name: string; readonly back: string 
   );
 }
 
+/** The words for each reason of the count, for the script. */
+const REASON_WORDS = JSON.stringify(Object.fromEntries(SKIP_REASONS.map((reason) => [reason, describeSkip(reason)])));
+
 interface CampaignFormProps {
   /** Names of all campaigns, for the audience of a follow-up. */
   readonly names: readonly string[];
@@ -281,7 +280,7 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
       fields={isNew ? {} : { name: campaign.name, all: "true" }}
       label={isNew ? "New campaign…" : "Change…"}
       question={isNew ? "New campaign" : `Change ${campaign.name}?`}
-      says="It sends nothing by itself: a run of the campaign does. The conditions hold together; without any, it is for all recipients."
+      says="It sends nothing by itself: a run of the campaign does."
     >
       {isNew ? (
         <Field
@@ -291,48 +290,30 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
           maxLength={40}
           pattern="[a-z0-9]([a-z0-9\-]{0,38}[a-z0-9])?"
           title="Lower-case letters, digits and hyphens"
+          placeholder="lower-case letters, digits and hyphens"
         />
       ) : (
         <SavedMessage {...campaign} />
       )}
       <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
       <Field
-        label={`Gap in days; empty: ${gapDays}`}
+        label="Days after any earlier message"
         type="number"
         name="gap_days"
         min={Math.min(gapDays, ownGapDays ?? Infinity)}
         max={3650}
         value={ownGapDays}
+        placeholder={String(gapDays)}
       />
-      <Field label="Topic" name="topic" maxLength={100} value={topic ?? ""} />
-      <fieldset>
-        <legend>Only recipients who fit all of these</legend>
-        <Select name="source" label="Source" values={AUDIENCE_SOURCES} chosen={audience.source} />
-        <Select name="basis" label="Basis" values={BASES} chosen={audience.basis} />
-        <Lines
-          label="Fields, such as city=Rome|Pisa, one a line"
-          name="fields"
-          value={audience.fields?.join("\n") ?? ""}
-          rows={2}
-        />
-        <Lines label="Time zones, one a line" name="timezones" value={audience.timezones?.join("\n") ?? ""} rows={2} />
-        <Field label="Clicked the link, or any" name="clicked" maxLength={500} value={audience.clicked ?? ""} />
-        <Select
-          name="messaged"
-          label="Got a message of"
-          values={names}
-          chosen={audience.messaged}
-          inWords={String}
-          none="does not matter"
-        />
-        <Field label="At least so many days ago" type="number" name="days" min={1} max={3650} value={audience.days} />
-        <label>
-          <input type="checkbox" name="replied" value="true" checked={audience.replied} /> and replied to it
-        </label>
-        <label>
-          <input type="checkbox" name="failed" value="true" checked={audience.failed} /> and it failed
-        </label>
-      </fieldset>
+      <Field
+        label="Topic, for consents that name one"
+        name="topic"
+        maxLength={100}
+        value={topic ?? ""}
+        placeholder="none"
+      />
+      <AudienceFields names={names} audience={audience} />
+      <output data-count={REASON_WORDS} />
       <button class={isNew ? "primary" : undefined}>{isNew ? "Create campaign" : "Change campaign"}</button>
     </ConfirmedAction>
   );

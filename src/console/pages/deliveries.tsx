@@ -239,12 +239,17 @@ function Dispatch({ view, one, children }: { view: View<"runs">; one: Undelivere
       {children}
       {source.type === "LinkClicked" ? <Click data={source.data} /> : <EventSentence view={view} event={source} />}
       <p class="quiet">
-        <Time at={outcome.time} /> · {countInWords(request?.attempt ?? 0, "try", "tries")} ·{" "}
-        <A href={eventHref(outcome.position)}>
-          {request?.status === undefined ? null : `${request.status}, `}
-          <bdi>{request?.detail}</bdi>
-        </A>
-        <Time before=" · may have arrived " at={doubt} />
+        <span>
+          <Time at={outcome.time} />
+        </span>{" "}
+        <span>{countInWords(request?.attempt ?? 0, "try", "tries")}</span>{" "}
+        <span>
+          <A href={eventHref(outcome.position)}>
+            {request?.status === undefined ? null : `${request.status}, `}
+            <bdi>{request?.detail}</bdi>
+          </A>
+          <Time before=" · may have arrived " at={doubt} />
+        </span>
       </p>
     </li>
   );

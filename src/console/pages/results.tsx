@@ -48,8 +48,8 @@ async function renderResults(view: ResultsView): Promise<VNode> {
         </p>
       ) : (
         <>
+          <Funnel results={results} />
           <Total results={results} />
-          <Worth results={results} />
           <Comparisons view={view} results={results} />
           <AllRows view={view} results={results} />
           <Text view={view} results={results} />
@@ -92,14 +92,59 @@ function Filter({ results, days }: ResultsProps & { readonly days: number | unde
   );
 }
 
-function Total({ results: { total, cost_usd: cost } }: ResultsProps): VNode {
-  const { sent, failed, in_doubt, seen, seen_rate, replied, reply_rate, clicks, tracked, previous } = total;
-  const { total: all = 0, unique = 0, suspected = 0, bots = 0 } = clicks ?? {};
+/**
+ * Shows how many messages led to visitors and conversions. A band under the figures narrows with them; figures without
+ * a message to compare with have none.
+ */
+function Funnel({ results: { total, other } }: ResultsProps): VNode {
+  const { sent, failed, in_doubt, clicks, conversions, conversion_rate: rate, previous } = total;
+  const visitors = clicks?.unique ?? 0;
+  const hasConversions = conversions.total + conversions.reversed > 0;
+  const halves = [sent, visitors, ...(hasConversions ? [conversions.total] : [])].map(
+    (count) => 50 * Math.min(1, count / Math.max(1, sent)),
+  );
+  return (
+    <section class="card funnel" aria-label="From messages to conversions">
+      <dl class="figures">
+        <Figure title="Sent" {...compareCounts(sent, previous?.sent)}>
+          {grouped(failed)} failed, {grouped(in_doubt)} in doubt
+        </Figure>
+        <Figure title="Visitors" {...compareCounts(visitors, previous?.clicks?.unique)}>
+          {sent === 0 ? "" : `${formatPercent(visitors / sent)} of messages; `}an estimate, each counts once for each
+          link and day
+        </Figure>
+        {!hasConversions ? null : (
+          <Figure title="Conversions" {...compareCounts(conversions.total, previous?.conversions.total)}>
+            {grouped(conversions.reversed)} reversed, {grouped(other.conversions.total)} in no row
+            {rate === null ? "" : `; ${formatPercent(rate.rate)} of recipients who granted tracking`}
+          </Figure>
+        )}
+      </dl>
+      <svg viewBox={`0 0 ${halves.length * 3} 100`} preserveAspectRatio="none" aria-hidden="true">
+        {halves.map((half, at) => {
+          const next = halves[at + 1] ?? half;
+          const [x, middle, end] = [at * 3 + 1, at * 3 + 2, at * 3 + 3];
+          const upper = `M${x} ${50 - half}C${middle} ${50 - half} ${middle} ${50 - next} ${end} ${50 - next}`;
+          const lower = `V${50 + next}C${middle} ${50 + next} ${middle} ${50 + half} ${x} ${50 + half}Z`;
+          return (
+            <>
+              <path d={upper + lower} />
+              <rect x={x - 1} y={50 - half} width="1" height={2 * half} />
+            </>
+          );
+        })}
+      </svg>
+    </section>
+  );
+}
+
+/** Shows the other figures of all rows: reactions, cost, and what the conversions brought. */
+function Total({ results: { total, worth, cost_usd: cost } }: ResultsProps): VNode {
+  const { sent, seen, seen_rate, replied, reply_rate, clicks, tracked, conversions, previous } = total;
+  const { cost_per_conversion_usd: each } = total;
+  const { total: all = 0, suspected = 0, bots = 0 } = clicks ?? {};
   return (
     <dl class="card figures" aria-label="All rows">
-      <Figure title="Sent" {...compareCounts(sent, previous?.sent)}>
-        {grouped(failed)} failed, {grouped(in_doubt)} in doubt
-      </Figure>
       {seen === 0 || seen_rate === null ? null : (
         <Figure title="Seen" {...compareCounts(seen, previous?.seen)}>
           at least {formatPercent(seen_rate.rate)} of those sent; no receipt means unknown
@@ -111,39 +156,18 @@ function Total({ results: { total, cost_usd: cost } }: ResultsProps): VNode {
       <Figure title="Clicks by people" {...compareCounts(all, previous?.clicks?.total)}>
         {grouped(suspected)} more may be X itself, {grouped(bots)} are by bots
       </Figure>
-      <Figure title="Visitors" {...compareCounts(unique, previous?.clicks?.unique)}>
-        an estimate; each counts once for each link and day
-      </Figure>
       <Figure title="Recipients who clicked" {...compareCounts(tracked.clicked, previous?.tracked.clicked)}>
         of {grouped(tracked.recipients)} who granted tracking; {describeFirstClick(tracked)}
       </Figure>
+      {conversions.total + conversions.reversed === 0 ? null : (
+        <Figure title="Value" value={worth.value ?? "–"}>
+          {worth.perMessage === null ? "no message sent" : `${worth.perMessage} per message`}
+          {each === null ? "" : `; ${each} USD cost per conversion`}
+        </Figure>
+      )}
       <Figure title="Cost" value={cost === null ? "–" : formatUsd(cost)}>
         {cost === null ? "none is recorded" : "at most"}
         {cost === null || sent === 0 ? "" : `; ${formatUsd(cost / sent, 3)} per message`}
-      </Figure>
-    </dl>
-  );
-}
-
-/** Shows how many messages led to clicks and conversions, and what each of these brought and cost. */
-function Worth({ results: { total, other, worth } }: ResultsProps): VNode | null {
-  const { sent, clicks, conversions, conversion_rate: rate, cost_usd, cost_per_conversion_usd: each, previous } = total;
-  if (conversions.total + conversions.reversed === 0) return null;
-  return (
-    <dl class="card figures" aria-label="From messages to conversions">
-      <Figure title="Messages" value={grouped(sent)}>
-        {cost_usd === null ? "no cost is recorded" : `cost ${cost_usd} USD at most`}
-      </Figure>
-      <Figure title="Clicks" value={grouped(clicks?.total ?? 0)}>
-        by people
-      </Figure>
-      <Figure title="Conversions" {...compareCounts(conversions.total, previous?.conversions.total)}>
-        {grouped(conversions.reversed)} reversed, {grouped(other.conversions.total)} in no row
-        {rate === null ? "" : `; ${formatPercent(rate.rate)} of recipients who granted tracking`}
-      </Figure>
-      <Figure title="Value" value={worth.value ?? "–"}>
-        {worth.perMessage === null ? "no message sent" : `${worth.perMessage} per message`}
-        {each === null ? "" : `; ${each} USD cost per conversion`}
       </Figure>
     </dl>
   );

@@ -25,6 +25,8 @@ import { consolePage, readChoice, readNumber, type Made, type View } from "../pa
 import { RecipientLink } from "../parts/events.tsx";
 import { Badge, Icon, type BadgeState, type IconName } from "../parts/icon.tsx";
 import { A, Tabs } from "../parts/link.tsx";
+import { toSpaces } from "../parts/action-form.tsx";
+import { findWeek, Week } from "../parts/run-card.tsx";
 import { RunForm } from "../parts/run-form.tsx";
 import {
   breakable,
@@ -74,7 +76,12 @@ async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode
       <Table
         label="Runs"
         columns={columns}
-        rows={runs.map((run) => toCells(run, hasContacted))}
+        rows={runs.flatMap((run, at) => {
+          const cells = toCells(run, hasContacted);
+          const week = findWeek(view, run.started_at);
+          const isFirst = at === 0 || findWeek(view, runs[at - 1]!.started_at).from !== week.from;
+          return sort.by === "run" && isFirst ? [[<Week view={view} week={week} />], cells] : [cells];
+        })}
         empty="There was no run yet. A dry run shows the recipients of the first one."
         isTall
       />
@@ -96,17 +103,19 @@ function toCells(run: Run, hasContacted: boolean): readonly Cell[] {
     <Time at={started_at} as="weekday" />,
     template && <bdi>{template}</bdi>,
     caller && <bdi>{formatCaller(caller)}</bdi>,
-    sent,
-    skipped,
-    failed,
+    ...(number === null ? [null, null, null] : [sent, skipped, failed]),
     ...(hasContacted ? [contacted === 0 ? null : contacted] : []),
     end && formatDuration(toSeconds(started_at, end.at)),
     usd === null ? null : formatUsd(usd),
     number === null && end !== null ? (
-      <Badge state={["neutral", "eye", "nothing sent"]} />
+      <Badge state={["neutral", "eye", `would send ${grouped(sent)}`]} />
     ) : (
       <span title={end === null ? undefined : ENDS[end.reason]}>
-        <Badge state={toEndState(end?.reason)} />
+        {end !== null && WANTED.includes(end.reason) ? (
+          toCapital(toSpaces(end.reason))
+        ) : (
+          <Badge state={toEndState(end?.reason)} />
+        )}
       </span>
     ),
   ];

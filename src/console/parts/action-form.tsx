@@ -224,13 +224,10 @@ export function Select<Value extends string>(props: SelectProps<Value>): VNode {
   );
 }
 
-interface LinesProps {
+type LinesProps = Omit<ComponentProps<"textarea">, "label" | "value"> & {
   readonly label: string;
-  readonly name: string;
   readonly value: string;
-  readonly rows: number;
-  readonly required?: boolean;
-}
+};
 
 /** A field of several lines under its label. */
 export function Lines({ label, value, ...area }: LinesProps): VNode {

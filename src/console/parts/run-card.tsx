@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { ENDS } from "../../history/run-events.ts";
+import { ENDS, readRunCounts } from "../../history/run-events.ts";
 import { formatCaller } from "../../history/event-sentences.ts";
 import { readRunStatus } from "../../outreach/run-status.ts";
-import { grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { Section } from "../document.tsx";
 import { useView, type View } from "../page-context.ts";
 import { ActionForm, ConfirmedAction, Hindered } from "./action-form.tsx";
@@ -11,7 +11,7 @@ import { campaignHref, dryRunHref } from "../hrefs.ts";
 import { RunLink } from "./events.tsx";
 import { Icon } from "./icon.tsx";
 import { hindranceAtX, RunForm, SAY_OUTDATED } from "./run-form.tsx";
-import { Time } from "./time.tsx";
+import { Time, toIso } from "./time.tsx";
 import { A } from "./link.tsx";
 
 type RunStatus = Awaited<ReturnType<typeof readRunStatus>>;
@@ -190,4 +190,36 @@ function LastRun({ view, last }: { readonly view: View<"runs">; readonly last: R
 /** Shows the number of messages in doubt, with a link to where an operator decides about them. */
 function InDoubt({ count }: { readonly count: number }): VNode {
   return count === 0 ? <>0 in doubt</> : <A href="/attention">{grouped(count)} in doubt</A>;
+}
+
+/** Returns the week of a moment in the quota's time zone, from Monday on, as ms since 1970. */
+export function findWeek({ settings }: View, at: string) {
+  const day = Temporal.Instant.from(at).toZonedDateTimeISO(settings.timezone).startOfDay();
+  const monday = day.subtract({ days: day.dayOfWeek - 1 });
+  return { from: monday.epochMilliseconds, to: monday.add({ days: 7 }).epochMilliseconds };
+}
+
+type WeekProps = { readonly view: View<"run" | "runs">; readonly week: ReturnType<typeof findWeek> };
+
+/** Heads the runs of a week with its days, and with what all runs of that week did. Dry runs do not count. */
+export function Week({ view, week: { from, to } }: WeekProps): VNode {
+  const runs = [...view.state("runs").started].filter(([, { dry_run, started_at }]) => {
+    const at = Date.parse(started_at);
+    return !dry_run && at >= from && at < to;
+  });
+  const counts = runs.map(([runId, run]) => readRunCounts(view.state("run"), runId, run));
+  const sum = (name: "sent" | "skipped" | "failed") => grouped(counts.reduce((all, one) => all + one[name], 0));
+  const usd = runs.reduce((all, [, { end }]) => all + (end?.usd ?? 0), 0);
+  return (
+    <span class="week">
+      <b>
+        {from <= view.now && view.now < to ? "This week, " : ""}
+        <Time at={toIso(from)} as="date" /> – <Time at={toIso(to - 1)} as="date" />
+      </b>
+      <small class="quiet">
+        {countInWords(runs.length, "run")} · {sum("sent")} sent, {sum("skipped")} skipped, {sum("failed")} failed
+        {usd === 0 ? "" : ` · ${formatUsd(usd)}`}
+      </small>
+    </span>
+  );
 }

@@ -129,6 +129,7 @@ export function Table({ label, columns, rows, rowHead = 0, isTall = false, empty
     const span = at === length - 1 ? heads.length - at : 1;
     const attributes = {
       class: span === 1 ? kind : undefined,
+      colSpan: span === 1 ? undefined : span,
       role: at === rowHead ? "rowheader" : "cell",
       "data-unit": kind === "number" && cell != null ? head : undefined,
       "data-blank": cell == null || cell === "" ? "" : undefined,
@@ -139,9 +140,7 @@ export function Table({ label, columns, rows, rowHead = 0, isTall = false, empty
         {shown}
       </th>
     ) : (
-      <td colSpan={span === 1 ? undefined : span} {...attributes}>
-        {shown}
-      </td>
+      <td {...attributes}>{shown}</td>
     );
   };
   return (

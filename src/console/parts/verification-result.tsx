@@ -2,40 +2,45 @@
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { ActionForm } from "./action-form.tsx";
-import { Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { By } from "./events.tsx";
-import { Badge } from "./icon.tsx";
+import { Badge, Icon } from "./icon.tsx";
 import { Time } from "./time.tsx";
 import type { ShownVerification, View } from "../page-context.ts";
 import { A } from "./link.tsx";
 
-/** Shows the result of the newest verification of the log, and the signed head, which proves the log to others. */
-export function Proof({ view }: { readonly view: View }): VNode {
-  const { verified } = view;
+/** Button that has the log checked, or the progress of a check. */
+export function CheckLog({ view }: { readonly view: View }): VNode {
   const progress = view.live?.verification();
+  return progress === undefined ? (
+    <ActionForm back="/activity" action="/console/audit/verify">
+      <button>
+        <Icon name="shieldCheck" />
+        Check the log
+      </button>
+    </ActionForm>
+  ) : (
+    <Progress progress={progress} />
+  );
+}
+
+/** Shows the result of the newest verification of the log, and the signed head, which proves the log to others. */
+export function Proof({ view: { verified, position } }: { readonly view: View }): VNode {
   return (
-    <Section id="proof" title="Proof" class="card">
+    <section class="aside" aria-label="Proof">
       {verified === undefined ? (
         <p>The log was not verified yet.</p>
       ) : (
-        <LastVerification last={verified} head={view.position} />
-      )}
-      {progress === undefined ? (
-        <ActionForm back="/activity" action="/console/audit/verify">
-          <button>Verify now</button>
-        </ActionForm>
-      ) : (
-        <Progress progress={progress} />
+        <LastVerification last={verified} head={position} />
       )}
       <p>
         <A href="/api/audit/head" download>
           Download the current head, signed
         </A>
-        . <span class="quiet">Kept elsewhere, it later proves that the log still holds all of today's events.</span>
+        . Kept elsewhere, it later proves that the log still holds all of today's events.
       </p>
-    </Section>
+    </section>
   );
 }
 

@@ -1,5 +1,7 @@
 // Dismisses notices, and opens confirmations as dialogs of the page. When a dialog closes, the browser returns the
-// focus to the link that opened it.
+// focus to the link that opened it. A form that the service refused is shown as the operator left it.
+import { countAudience } from "./campaign.js";
+import { showFault } from "./import.js";
 import { fetchPage } from "./page.js";
 
 document.addEventListener("click", (event) => {
@@ -14,13 +16,14 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   if (opener === null) return dialog.close();
   open(dialog);
-  for (const field of dialog.querySelectorAll("input[name=confirm]")) checkTyped(field);
 });
 
 /** Opens a dialog. The first text to type has the focus, and else Cancel has it, also before a name to confirm. */
 function open(dialog) {
   dialog.showModal();
   dialog.querySelector("textarea, label input:not([name=confirm], [type=checkbox]), [data-cancel]").focus();
+  for (const field of dialog.querySelectorAll("input[name=confirm]")) checkTyped(field);
+  for (const form of dialog.querySelectorAll("form:has([data-count])")) void countAudience(form);
 }
 
 const readDialog = ({ dataset }) => document.querySelector(`#${dataset.dialog}`);
@@ -53,3 +56,39 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   confirmForm(target, submitter).catch(() => location.reload());
 });
+
+/** Key under which the browser keeps what a form sends, until the next page shows whether the service took it. */
+const SENT = "sent";
+
+document.addEventListener("submit", ({ target, defaultPrevented }) => {
+  if (target.method !== "post" || defaultPrevented) return;
+  const entries = [...new FormData(target)].filter(
+    ([name, value]) => name !== "form_token" && !(value instanceof File),
+  );
+  sessionStorage.setItem(SENT, JSON.stringify([target.getAttribute("action"), entries]));
+});
+
+/** Shows a form that the service has just refused as the operator left it; in its dialog, with the reason. */
+function restore([action, entries], reason) {
+  const wasSent = ({ name, value }) =>
+    ["form_token", "changed_at"].includes(name) || entries.some((one) => one[0] === name && one[1] === value);
+  const form = [...document.querySelectorAll(`form[action="${action}"]`)].find((one) =>
+    [...one.querySelectorAll("[type=hidden]")].every(wasSent),
+  );
+  for (const field of form?.querySelectorAll(":is(input:not([type=hidden], [type=file]), select, textarea)") ?? []) {
+    const sent = entries.find(
+      ([name, value]) => name === field.name && (field.type !== "radio" || value === field.value),
+    );
+    if (field.type === "checkbox" || field.type === "radio") field.checked = sent !== undefined;
+    else if (sent !== undefined) field.value = sent[1];
+  }
+  const dialog = form?.closest("dialog");
+  if (dialog == null) return;
+  showFault(form, reason);
+  open(dialog);
+}
+
+const sent = JSON.parse(sessionStorage.getItem(SENT));
+const refused = document.querySelector(".notice.fault [role=alert]");
+sessionStorage.removeItem(SENT);
+if (sent !== null && refused !== null) restore(sent, refused.textContent);

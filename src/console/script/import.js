@@ -60,7 +60,8 @@ async function showPreview(form, signal) {
 /** Statuses of answers with a page that says why a file was not previewed. */
 const ANSWERED = [413, 422, 503];
 
-function showFault(form, text) {
+/** Shows at the top of a form why the service refused it. */
+export function showFault(form, text) {
   const alert = document.createElement("p");
   alert.className = "notice fault retry";
   alert.role = "alert";

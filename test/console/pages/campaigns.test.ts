@@ -119,7 +119,10 @@ describe("the pages of campaigns", () => {
       { type: "CampaignCreated", data: { name: "common", ...own } },
       { type: "CampaignCreated", data: { name: "short", gap_days: 10, ...own } },
     );
-    expect([await gapIn("common"), await gapIn("short")]).toEqual(['min="30"', 'min="10" value="10"']);
+    expect([await gapIn("common"), await gapIn("short")]).toEqual([
+      'min="30" placeholder="30"',
+      'min="10" value="10" placeholder="30"',
+    ]);
     const page = await (await ask(harness.app, "/campaigns", { headers: { cookie } })).text();
     const [options = ""] = /(?<=<select name="source">).*?(?=<\/select>)/s.exec(page) ?? [];
     expect([...options.matchAll(/value="(\w+)"/g)].map(([, value]) => value)).toEqual(["list", "inbound"]);
