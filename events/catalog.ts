@@ -19,7 +19,7 @@ import * as idempotency from "./idempotency.ts";
 import * as restores from "./restores.ts";
 import * as outreach from "./outreach.ts";
 import * as personal from "./personal-data.ts";
-import * as projection from "./projection.ts";
+import * as projection from "./rebuilds-and-what-if.ts";
 import { ciphertextOf, type Opened } from "./encrypted-data.ts";
 import { type HiddenOf, type PersonalSpec, type Encryptor, ENCRYPTED } from "./encryption.ts";
 import * as tracking from "./tracking.ts";

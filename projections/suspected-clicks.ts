@@ -50,7 +50,7 @@ interface Burst {
 
 /** Link in a recent message of ours, whose clicks may be requests of the network itself. */
 interface SentLink {
-  /** Number of the messages that hold the link. */
+  /** Number of recent messages that hold the link. */
   sends: number;
   /** Time at which one of the messages was last attempted or accepted by the network, in ms since 1970. */
   at: number;

@@ -274,7 +274,7 @@ export async function startDispatchers(
   };
 }
 
-/** Parts with which a dispatcher of one channel starts, among them those that make its dispatches wait. */
+/** Context of one turn of a dispatcher: its channel, and the parts that decide if a dispatch may start now. */
 interface StartContext extends ChannelContext {
   readonly digestAfterMs?: number | undefined;
   readonly intakePriority: IntakePriority;

@@ -52,7 +52,7 @@ interface LackingEvidence {
   readonly first: { readonly line: number; readonly id?: string; readonly username?: string }[];
 }
 
-/** Number of recipients that a preview names for each kind of evidence that they lack. */
+/** Maximum number of recipients that a preview names for each combination of missing evidence of consent. */
 const LACKING_SHOWN = 20;
 
 function addLacking(

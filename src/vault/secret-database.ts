@@ -2,7 +2,7 @@ import { ServiceError } from "../platform/service-error.ts";
 
 /** Place of one set of secrets, which exists or is to be created: a file, or tables on a server. */
 export interface SecretPlace {
-  /** Name of the place in error messages. */
+  /** Name of the place (a file, or tables on a server) that error messages about its secrets give. */
   readonly name: string;
   /** True if secrets were ever stored at this place. */
   isThere(): Promise<boolean>;

@@ -17,7 +17,7 @@ export interface OneRequest {
   readonly init: Init;
 }
 
-/** Example values of the path parameters in the OpenAPI document. */
+/** Values that the requests have in place of a path's parameters; a parameter that is not listed here gets 1. */
 const PARAMETERS: Readonly<Record<string, string>> = {
   event: "1",
   position: "1",

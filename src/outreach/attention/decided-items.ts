@@ -25,8 +25,8 @@ const DECISIONS: readonly EventType[] = [
 const SHOWN_MS = 15 * 60_000;
 
 /**
- * Maximum number of newest events that are read to find decisions. A decision about more dispatches than that has more
- * events, and the list counts only those that were read.
+ * Maximum number of newest events that are read to find decisions. A decision about many dispatches has one event for
+ * each, and the list counts only those of its events that were read.
  */
 const EVENTS_READ = 500;
 

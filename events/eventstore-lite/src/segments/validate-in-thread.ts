@@ -9,7 +9,10 @@ import type { SegmentReader } from "./segment-storage.ts";
 /** Maximum size of segments that are proved in this thread, which takes less time than starting another thread. */
 const BYTES_HERE_MAX = 256 * 1024;
 
-/** A segment whose hashes are to be checked. Its first event must follow the event `after` of the chain. */
+/**
+ * A sealed segment that is to be verified: its file must be whole, and its events must follow directly after the event
+ * `after`.
+ */
 export interface ProvableSegment {
   readonly name: string;
   /** Size and hash of the segment's file as the database records them; undefined before the file is recorded. */

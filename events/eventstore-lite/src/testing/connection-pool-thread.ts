@@ -169,7 +169,10 @@ interface Scanned {
   readonly start: number;
 }
 
-/** Creates the function that finds the messages in a stream of bytes, given piece by piece. */
+/**
+ * Creates the function that finds where the messages begin in a stream of bytes, given piece by piece. It reports a
+ * message as soon as its first bytes, up to the length or status, are there.
+ */
 function createScan(onMessage: (message: Scanned) => void): (bytes: Buffer) => void {
   const head = Buffer.alloc(6);
   let filled = 0;
