@@ -37,6 +37,8 @@ export interface Template {
 interface Variant {
   /** Name of the variant: `A` for the first, `B` for the second … */
   readonly label: string;
+  /** Text of the variant, as the template has it. */
+  readonly text: string;
   readonly parts: readonly Part[];
   /** Short links in the variant's parts, each target once. */
   readonly links: readonly ShortLink[];
@@ -231,7 +233,8 @@ function parseVariant(
   if (targets.size > 0 && linkBase === undefined)
     throw new TemplateError("{{link …}} needs LINK_BASE, or REDIRECTS=on", text, start);
   const links = [...targets].map((target) => createShortLink(linkBase!, id, label, target));
-  if (optOutBase === undefined && linksOptOut({ label, parts, links }))
+  const variant = { label, text: text.slice(start, end), parts, links };
+  if (optOutBase === undefined && linksOptOut(variant))
     throw new TemplateError("{{optout}} needs PUBLIC_URL, an address that recipients can open", text, start);
-  return { label, parts, links };
+  return variant;
 }

@@ -222,6 +222,25 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.context().close();
   });
 
+  test("shows the count of a campaign's audience beside each of its fields", async () => {
+    const { page } = await signedIn();
+    await page.setViewportSize({ width: 1_440, height: 900 });
+    await page.goto(`${service.url}/campaigns`);
+    await page.click("text=New campaign…");
+    const count = page.locator("dialog[open] output");
+    await count.filter({ hasText: "may get a message now" }).waitFor();
+    for (const name of ["name", "source", "clicked"]) {
+      const field = page.locator(`dialog[open] [name=${name}]`);
+      await field.focus();
+      const isOnTop = (element: Element) => {
+        const { left, top, bottom } = element.getBoundingClientRect();
+        return [top + 2, bottom - 2].every((y) => element.contains(document.elementFromPoint(left + 2, y)));
+      };
+      expect([name, await count.evaluate(isOnTop), await field.evaluate(isOnTop)]).toEqual([name, true, true]);
+    }
+    await page.context().close();
+  });
+
   test("shows the moment of the slider, keeps it in links, and leads back to now", async () => {
     const { page, wrong } = await signedIn();
     await page.goto(`${service.url}/people?search=person`);

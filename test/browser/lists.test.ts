@@ -82,6 +82,35 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await leave(operator);
   });
 
+  test("on a phone no line of values begins with the dot between two values", async () => {
+    const operator = await signedIn(390);
+    const { page } = operator;
+    let lines = 0;
+    for (const path of ["/runs", "/people?sort=message&order=descending"]) {
+      await page.goto(service.url + path);
+      const indents = await page.locator(".tall tbody tr:has(td)").evaluateAll((rows) =>
+        rows.map((row) => {
+          const range = document.createRange();
+          const cells = [...row.querySelectorAll("td:not(.state)")].filter((cell) => cell.checkVisibility());
+          const starts = new Map<number, number>();
+          for (const cell of cells) {
+            range.selectNodeContents(cell);
+            for (const { bottom, left, width } of range.getClientRects()) {
+              const line = Math.round(bottom / 8);
+              if (width > 0) starts.set(line, Math.min(starts.get(line) ?? Infinity, left));
+            }
+          }
+          const inside = row.getBoundingClientRect().left + parseFloat(getComputedStyle(row).paddingLeft);
+          return [...starts.values()].map((left) => Math.round(left - inside));
+        }),
+      );
+      lines = Math.max(lines, ...indents.map(({ length }) => length));
+      expect([path, [...new Set(indents.flat())]]).toEqual([path, [0]]);
+    }
+    expect(lines).toBe(2);
+    await leave(operator);
+  });
+
   test.each(WIDTHS)("people are sorted by a column head, over several pages, %d px wide", async (width) => {
     const operator = await signedIn(width);
     const { page } = operator;

@@ -331,6 +331,43 @@ describe("a dry run", () => {
     expect(shown?.text).toEndWith("for each message that it reads and each person that it finds at X.");
   });
 
+  test("is offered for the variants of each campaign's own message, and takes the chosen one", async () => {
+    const harness = await openAuthorized({ env: { MESSAGE_TEMPLATE: "Hi\n---\nHello\n---\nHey" } });
+    const campaign = (name: string, text: string) =>
+      ({ type: "CampaignCreated", data: { name, text, audience: {} } }) as const;
+    await harness.append("outreach", campaign("spring", "Hi\n---\nHo"), campaign("tea", "Tea?"));
+    const page = await pageAt(harness, "/");
+    expect(page).not.toContain('name="variant"');
+    const words = (await textsAt(page, "select[name=campaign] option")).map(({ text }) => text);
+    const [own, other] = [
+      ["A", "B", "C"],
+      ["A", "B"],
+    ].map((all) => all.map((label) => `, only variant ${label}`));
+    expect(words).toEqual([
+      "default",
+      ...own!.map((only) => `default${only}`),
+      "spring",
+      ...other!.map((only) => `spring${only}`),
+      "tea",
+    ]);
+    harness.triggered = { kind: "started", run_id: "run-1", done: Promise.resolve(REPORT) };
+    const choices = [...page.matchAll(/<option value="((?:default|spring|tea)[^"]*)"/g)].map(([, value]) => value!);
+    for (const choice of choices) {
+      const answer = await send(harness, "dry", { campaign: choice });
+      expect([choice, answer.headers.get("location")]).toEqual([choice, "/runs/dry/run-1"]);
+    }
+    expect(harness.triggers.map(({ selection }) => selection)).toEqual([
+      {},
+      { variant: "A" },
+      { variant: "B" },
+      { variant: "C" },
+      { campaign: "spring" },
+      { campaign: "spring", variant: "A" },
+      { campaign: "spring", variant: "B" },
+      { campaign: "tea" },
+    ]);
+  });
+
   test("is followed by a run for the same selection", async () => {
     const harness = await openAuthorized();
     harness.triggered = { kind: "started", run_id: "run-1", done: new Promise(() => {}) };
@@ -366,7 +403,7 @@ describe("a dry run", () => {
 });
 
 describe("the start of a run", () => {
-  const SPRING = { type: "CampaignCreated", data: { name: "spring", text: "Hi", audience: {} } } as const;
+  const SPRING = { type: "CampaignCreated", data: { name: "spring", text: "Hi\n---\nHo", audience: {} } } as const;
   const dryRun = (would_send: number, selection: { campaign?: string; limit?: number } = {}) => [
     { type: "RunStarted", data: { run_id: "dry-1", dry_run: true, ...selection } } as const,
     { type: "DryRunFinished", data: { run_id: "dry-1", reason: "completed", would_send, would_skip: 1 } } as const,
@@ -393,6 +430,12 @@ describe("the start of a run", () => {
     const chosen = await confirmStart(harness, "/", { campaign: "spring" });
     expect(chosen.text).toContain("Start the run for 41 people?Each gets one message of the campaign spring as @we.");
     expect(chosen.selection).toEqual({ limit: "41", campaign: "spring" });
+
+    const narrow = await confirmStart(harness, "/", { campaign: "spring B" });
+    expect(narrow.text).toContain("Only for variant B.");
+    expect(narrow.selection).toEqual({ limit: "100", campaign: "spring", variant: "B" });
+    const kept = await confirmStart(harness, "/?campaign=spring&variant=B");
+    expect(kept.selection).toEqual({ limit: "100", campaign: "spring", variant: "B" });
   });
 
   test("names the text, and the limits that the form has", async () => {

@@ -10,9 +10,12 @@ import {
   readResults,
   type ResultsPage,
 } from "../../history/read-message-results.ts";
+import { shorten } from "../../history/event-sentences.ts";
+import { findMessages, type FoundMessage } from "../../outreach/campaigns/read-campaigns.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { sortRows } from "../../platform/sorted-page.ts";
-import { addressWith, hrefForLink } from "../hrefs.ts";
+import { showOnOneLine } from "../../template/show-invisible-characters.ts";
+import { addressWith, campaignHref, eventHref, hrefForLink } from "../hrefs.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
 import { chooseScale, RateChart } from "../parts/charts.tsx";
@@ -24,11 +27,11 @@ import { consolePage, readNumber, readText, type View } from "../page-context.ts
 import { A, PageForm } from "../parts/link.tsx";
 
 type Row = ResultsPage["rows"][number];
-type ResultsView = View<"account" | "conversions" | "results" | "runs" | "visits">;
+type ResultsView = View<"account" | "campaigns" | "conversions" | "results" | "runs" | "visits">;
 
 /** Page Results: the outcomes of messages, which variant of each template is better, and how certain that is. */
 export const resultsPage = consolePage({
-  reads: ["account", "conversions", "results", "runs", "visits"],
+  reads: ["account", "campaigns", "conversions", "results", "runs", "visits"],
   render: renderResults,
 });
 
@@ -36,6 +39,8 @@ async function renderResults(view: ResultsView): Promise<VNode> {
   const [by, from, to] = (["by", "from", "to"] as const).map((name) => readText(view, name));
   const days = LAST_DAYS.find((count) => count === readNumber(view, "days"));
   const results = await readResults(view, { by, days, from, to });
+  const compared = results.verdicts.map(({ template }) => template);
+  const messages = await findMessages(view, view.settings.campaigns, compared);
   return (
     <ConsoleDocument title="Results" path="/results" view={view}>
       <Head title="Results" says={results.days} />
@@ -50,7 +55,7 @@ async function renderResults(view: ResultsView): Promise<VNode> {
         <>
           <Funnel results={results} />
           <Total results={results} />
-          <Comparisons view={view} results={results} />
+          <Comparisons view={view} results={results} messages={messages} />
           <AllRows view={view} results={results} />
           <Text view={view} results={results} />
         </>
@@ -203,11 +208,17 @@ export function Figure({ title, href, value, change, children }: FigureProps): V
 const CHART_ROWS_MAX = 26;
 const CARDS_MAX = 8;
 
+interface ComparisonsProps extends ResultsProps {
+  readonly view: ResultsView;
+  /** The messages whose text is known, by their ids. */
+  readonly messages: ReadonlyMap<string | null, FoundMessage>;
+}
+
 /**
  * Shows one card with rates and verdict for each template or, if the rows are not variants, one card for all rows.
  * Results by campaign also show the verdict on each template's variants.
  */
-function Comparisons({ view, results }: ResultsProps & { readonly view: ResultsView }): VNode {
+function Comparisons({ view, results, messages }: ComparisonsProps): VNode {
   const { by, members, verdicts } = results;
   const drawn = groupRows(results)
     .slice(-CARDS_MAX)
@@ -235,7 +246,7 @@ function Comparisons({ view, results }: ResultsProps & { readonly view: ResultsV
             {verdict === undefined ? (
               <h2 id={`card-${card}`}>{by === "variant" ? <bdi>{first?.names[0]}</bdi> : `Rates by ${by}`}</h2>
             ) : (
-              <Verdict verdict={verdict} id={`card-${card}`} />
+              <Verdict verdict={verdict} id={`card-${card}`} message={messages.get(verdict.template)} />
             )}
             {charts}
           </section>
@@ -245,7 +256,7 @@ function Comparisons({ view, results }: ResultsProps & { readonly view: ResultsV
         ? null
         : verdicts.map((verdict, at) => (
             <section class="card" aria-labelledby={`verdict-${at}`}>
-              <Verdict verdict={verdict} id={`verdict-${at}`} />
+              <Verdict verdict={verdict} id={`verdict-${at}`} message={messages.get(verdict.template)} />
             </section>
           ))}
     </div>
@@ -254,8 +265,18 @@ function Comparisons({ view, results }: ResultsProps & { readonly view: ResultsV
 
 const OUTCOME_ICONS = { better: "check", split: "check", early: "clock", same: "equal", few: "clock" } as const;
 
-/** Says if one variant of a template is better, how certain that is, and how many more messages would decide. */
-function Verdict({ verdict, id }: { readonly verdict: ResultsPage["verdicts"][number]; readonly id: string }): VNode {
+interface VerdictProps {
+  readonly verdict: ResultsPage["verdicts"][number];
+  readonly id: string;
+  /** The message that the verdict is about. Undefined if neither the settings nor the log hold its text. */
+  readonly message: FoundMessage | undefined;
+}
+
+/**
+ * Says if one variant of a template is better, how certain that is, and how many more messages would decide. Shows how
+ * each variant's text begins.
+ */
+function Verdict({ verdict, id, message }: VerdictProps): VNode {
   const { name, sent, outcome, title, explanation } = verdict;
   return (
     <div class="verdict">
@@ -267,7 +288,27 @@ function Verdict({ verdict, id }: { readonly verdict: ResultsPage["verdicts"][nu
       </p>
       <h2 id={id}>{title}</h2>
       <p>{explanation}</p>
+      {message === undefined ? null : <Beginnings of={message} />}
     </div>
+  );
+}
+
+/** Number of characters of a variant's text that a verdict shows. */
+const BEGINNING_CHARACTERS = 80;
+
+function Beginnings({ of: message }: { readonly of: FoundMessage }): VNode {
+  const href = "position" in message ? eventHref(message.position) : `${campaignHref(message.campaign)}#text`;
+  return (
+    <ul>
+      {message.template.variants.map(({ label, text }) => (
+        <li>
+          <b>{label}</b>{" "}
+          <A href={href}>
+            <bdi>{shorten(showOnOneLine(text), BEGINNING_CHARACTERS)}</bdi>
+          </A>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -140,12 +140,12 @@ export function Confirmation(props: ConfirmationProps): VNode {
       <Heading id={id}>{question}</Heading>
       <div class="says">{says}</div>
       <ActionForm {...form}>
-        {parts.filter((part) => !isButton(part))}
+        {parts.filter((part) => !isButton(part) && !isOutput(part))}
         <Answer
           back={isAnswer === true ? "#main" : addressWith("", query, { confirm: undefined, back: undefined })}
           {...{ isDangerous }}
         >
-          {parts.filter(isButton)}
+          {parts.filter((part) => isButton(part) || isOutput(part))}
         </Answer>
       </ActionForm>
     </>
@@ -159,7 +159,7 @@ interface AnswerProps {
   readonly children: ComponentChildren;
 }
 
-/** The button that performs an action, next to one that leads back. */
+/** The button that performs an action, next to one that leads back, and below what the form counts. */
 export function Answer({ back, isDangerous = false, children }: AnswerProps): VNode {
   return (
     <div class={isDangerous ? "answer dangerous" : "answer"}>
@@ -173,6 +173,10 @@ export function Answer({ back, isDangerous = false, children }: AnswerProps): VN
 
 function isButton(child: ReturnType<typeof toChildArray>[number]): child is VNode<ComponentProps<"button">> {
   return isValidElement(child) && child.type === "button";
+}
+
+function isOutput(child: ReturnType<typeof toChildArray>[number]): boolean {
+  return isValidElement(child) && child.type === "output";
 }
 
 /** An input under its label. */

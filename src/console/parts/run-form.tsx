@@ -1,9 +1,11 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { useContext } from "preact/hooks";
+import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { READ_USD } from "../../history/run-events.ts";
 import { listOpenCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
-import { readDryRunCost, readRunRefusal, type ShownDryRun } from "../../outreach/run-status.ts";
+import { separateVariant } from "../../outreach/run-limits.ts";
+import { readDryRunCost, readMessage, readRunRefusal, type ShownDryRun } from "../../outreach/run-status.ts";
 import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
 import { runHref } from "../hrefs.ts";
@@ -135,7 +137,7 @@ export function RunForm({ limits, preview, back = "/", label = "Dry run", isFirs
 /** Returns the limits in the page's address, which the form has put there. */
 function readFields(query: URLSearchParams): Fields {
   const given = LIMITS.map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value !== "");
-  return Object.fromEntries(given) as Fields;
+  return separateVariant(Object.fromEntries(given)) as Fields;
 }
 
 /** Converts the limits of a run to form fields. */
@@ -226,6 +228,12 @@ function Start({ fields, preview }: StartProps): VNode {
   );
 }
 
+/** Returns the variants to which a run of the campaign may be limited; empty if its message has only one. */
+function listVariants(view: View, campaign: string): readonly string[] {
+  const labels = readMessage(view.stateNow("campaigns"), view.settings, campaign)?.variants.map(({ label }) => label);
+  return labels === undefined || labels.length < 2 ? [] : labels;
+}
+
 interface DryRunHintProps {
   readonly hindrance: Hindrance | undefined;
   readonly fields: Fields;
@@ -236,10 +244,11 @@ interface DryRunHintProps {
 function DryRunHint({ hindrance, fields, isOpen = false }: DryRunHintProps): VNode {
   const view = useView();
   if (hindrance !== undefined) return <Hindered hindrance={hindrance} />;
-  const { template, sources, dailyLimit } = view.settings;
-  const labels = template?.variants.map(({ label }) => label) ?? [];
-  const { limit, variant, campaign, basis, source } = fields;
+  const { sources, dailyLimit } = view.settings;
+  const { limit, variant, campaign = DEFAULT_CAMPAIGN, basis, source } = fields;
   const open = listOpenCampaigns(view.stateNow("campaigns"));
+  const labels = listVariants(view, DEFAULT_CAMPAIGN);
+  const choices = open.flatMap((name) => [name, ...listVariants(view, name).map((label) => `${name} ${label}`)]);
   const { people, usd, isOpenEnded } = readDryRunCost(view, view.settings);
   return (
     <>
@@ -252,9 +261,17 @@ function DryRunHint({ hindrance, fields, isOpen = false }: DryRunHintProps): VNo
         <summary>Only for some…</summary>
         <div class="filter">
           <Field label="Messages, at most" type="number" name="limit" min={1} max={dailyLimit} value={limit} />
-          {labels.length < 2 ? null : <Select name="variant" label="Variant" values={labels} chosen={variant} />}
-          {open.length < 2 ? null : (
-            <Select name="campaign" label="Campaign" values={open} chosen={campaign} inWords={String} none={null} />
+          {open.length > 1 ? (
+            <Select
+              name="campaign"
+              label="Campaign"
+              values={choices}
+              chosen={choices.find((choice) => choice === `${campaign} ${variant}`) ?? campaign}
+              inWords={(choice) => choice.replace(" ", ", only variant ")}
+              none={null}
+            />
+          ) : labels.length === 0 ? null : (
+            <Select name="variant" label="Variant" values={labels} chosen={variant} />
           )}
           <Select name="basis" label="Basis" values={BASES} chosen={basis} />
           {sources.length < 2 ? null : <Select name="source" label="Source" values={sources} chosen={source} />}

@@ -7,7 +7,7 @@ import { warnOfMissingFields } from "../../outreach/campaigns/change-campaign.ts
 import { RECIPIENTS_MAX } from "../../outreach/requested/requests.ts";
 import { findTransientEnd } from "../../outreach/run-end.ts";
 import { rulesForCampaign, toOutreachRules } from "../../outreach/run-rules.ts";
-import type { RunSelection } from "../../outreach/run-limits.ts";
+import { separateVariant, type RunSelection } from "../../outreach/run-limits.ts";
 import type { Triggered } from "../../outreach/start-run.ts";
 import { warnOfNoOptOut } from "../../outreach/stop-words.ts";
 import { recipientAmong, recipientAnswer, recipientName } from "../../recipients/resolve-recipient.ts";
@@ -161,7 +161,7 @@ function sayRequested({ joined, recipients: [one] = [] }: Static<typeof started>
 /** Converts the fields of the console's form to the selection of a run; empty fields are left out. */
 function readSelection(fields: Fields) {
   const { limit = "" } = fields;
-  return { ...leaveOutEmpty(fields), ...(/^\d+$/.test(limit) && { limit: Number(limit) }) };
+  return { ...separateVariant(leaveOutEmpty(fields)), ...(/^\d+$/.test(limit) && { limit: Number(limit) }) };
 }
 
 export function runEndpoints(context: HttpContext) {

@@ -1,4 +1,4 @@
-import { audienceSource, DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
+import { audienceSource, DEFAULT_CAMPAIGN, type CampaignDefinition } from "../../../events/campaign.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { Campaigns } from "../../../projections/campaigns.ts";
 import { countReachable, outreachIn } from "../../../projections/contact-campaigns.ts";
@@ -9,7 +9,9 @@ import { createResults, sumVariants } from "../../history/results.ts";
 import { judgeTemplates } from "../../history/results-verdict.ts";
 import { describeAudience } from "../../history/sentences/campaign.ts";
 import type { PageMoment } from "../../projector/read-as-of.ts";
+import type { Template } from "../../template/template.ts";
 import { toCampaignJson, type CampaignJson } from "./campaign-json.ts";
+import { readCampaignText } from "./campaign-text.ts";
 import type { CampaignConfig } from "./change-campaign.ts";
 import { countAudience } from "./count-audience.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
@@ -91,6 +93,32 @@ export async function readCampaign(moment: CampaignMoment, settings: CampaignSet
     /** Comparison of the variants that the campaign sends now; empty if it has one variant. */
     verdicts: judgeTemplates(variants, () => ({ dailyLimit: rules.dailyLimit, countPeopleLeft })),
   };
+}
+
+/** A message, and where its whole text is: on the page of a campaign, or in the event that described one earlier. */
+export type FoundMessage = { readonly template: Template } & (
+  { readonly campaign: string } | { readonly position: number }
+);
+
+/** Finds the messages with these ids in the settings, the campaigns and their earlier texts. */
+export async function findMessages(
+  { state, store, position: to }: PageMoment<"campaigns">,
+  { config: { links, outreach } }: CampaignSettings,
+  ids: readonly (string | null)[],
+): Promise<ReadonlyMap<string | null, FoundMessage>> {
+  const parse = (definition: CampaignDefinition) =>
+    readCampaignText(definition, { linkBase: links.base, optOutBase: outreach.optOutBase }).template;
+  const sent = [...state("campaigns").named.values()].map((one) => ({ template: parse(one), campaign: one.name }));
+  const { template: own } = outreach;
+  if (own !== undefined) sent.push({ template: own, campaign: DEFAULT_CAMPAIGN });
+  const found = new Map<string | null, FoundMessage>(sent.map((one) => [one.template.id, one]));
+  if (ids.every((id) => found.has(id))) return found;
+  for await (const event of store.read({ types: ["CampaignCreated", "CampaignChanged"], to })) {
+    if (event.type !== "CampaignCreated" && event.type !== "CampaignChanged") continue;
+    const template = parse(event.data);
+    if (!found.has(template.id)) found.set(template.id, { template, position: event.position });
+  }
+  return found;
 }
 
 type RuledMoment = PageMoment<"account" | "campaigns" | "contacts" | "links" | "quota" | "run">;

@@ -122,6 +122,38 @@ test("each template has a verdict that names it, and only a winner has a color",
   ]);
 });
 
+test("a verdict shows how each variant's text begins, if the settings or the log hold it, and links the whole text", async () => {
+  const own = `${"a".repeat(100)}\n---\nGuten\nTag`;
+  const harness = await openConsole({ env: { MESSAGE_TEMPLATE: own } });
+  const text = (first: string) => `${first}\n---\nHo {{name|there}}`;
+  const campaign = (type: "CampaignCreated" | "CampaignChanged", first: string) =>
+    ({ type, data: { name: "spring", text: text(first), audience: {} } }) as const;
+  await harness.append("outreach", campaign("CampaignCreated", "One"), campaign("CampaignChanged", "Two"));
+  const { id } = parseTemplate(own);
+  const sent = [id, parseTemplate(text("One")).id, parseTemplate(text("Two")).id, "aaaa"];
+  await harness.append("outreach", ...sent.flatMap((template) => ["A", "B"].flatMap((one) => message(one, template))));
+  const { position } = (
+    await harness.store
+      .read({ types: ["CampaignCreated"] })
+      [Symbol.asyncIterator]()
+      .next()
+  ).value!;
+  for (const path of ["/results", "/results?by=campaign"]) {
+    const shown = await textsAt(await pageAt(harness, path), ".verdict");
+    const found = new Map(shown.map((one) => [one.text.split(",")[0], one]));
+    const whole = (href: string) => [href, href];
+    expect(found.get(id)!.text).toEndWith(`A ${"a".repeat(80)}…B Guten↵Tag`);
+    expect(found.get(id)!.links).toEqual(whole("/campaigns/default#text"));
+    expect(found.get(sent[1])!.text).toEndWith("A OneB Ho {{name|there}}");
+    expect(found.get(sent[1])!.links).toEqual(whole(`/activity/${position}`));
+    expect(found.get(sent[2])!.text).toEndWith("A TwoB Ho {{name|there}}");
+    expect(found.get(sent[2])!.links).toEqual(whole("/campaigns/spring#text"));
+    expect(found.get("aaaa")).toMatchObject({ text: expect.stringContaining("of 20 sent"), links: [] });
+  }
+  const early = await textsAt(await pageAt(harness, "/results?as_of=8"), ".verdict");
+  expect(early.flatMap(({ links }) => links)[0]).toBe("/campaigns/default?as_of=8#text");
+});
+
 test("the last days are compared with as many before, and a figure stands beside its change", async () => {
   const harness = await openConsole();
   await harness.append("outreach", ...message("A"));
