@@ -107,7 +107,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
       lines = Math.max(lines, ...indents.map(({ length }) => length));
       expect([path, [...new Set(indents.flat())]]).toEqual([path, [0]]);
     }
-    expect(lines).toBe(2);
+    expect(lines).toBeGreaterThan(1);
     await leave(operator);
   });
 

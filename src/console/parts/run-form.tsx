@@ -137,7 +137,7 @@ export function RunForm({ limits, preview, back = "/", label = "Dry run", isFirs
 /** Returns the limits in the page's address, which the form has put there. */
 function readFields(query: URLSearchParams): Fields {
   const given = LIMITS.map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value !== "");
-  return separateVariant(Object.fromEntries(given)) as Fields;
+  return separateVariant(Object.fromEntries(given));
 }
 
 /** Converts the limits of a run to form fields. */

@@ -132,12 +132,7 @@ test("a verdict shows how each variant's text begins, if the settings or the log
   const { id } = parseTemplate(own);
   const sent = [id, parseTemplate(text("One")).id, parseTemplate(text("Two")).id, "aaaa"];
   await harness.append("outreach", ...sent.flatMap((template) => ["A", "B"].flatMap((one) => message(one, template))));
-  const { position } = (
-    await harness.store
-      .read({ types: ["CampaignCreated"] })
-      [Symbol.asyncIterator]()
-      .next()
-  ).value!;
+  const [first] = await Array.fromAsync(harness.store.read({ types: ["CampaignCreated"] }));
   for (const path of ["/results", "/results?by=campaign"]) {
     const shown = await textsAt(await pageAt(harness, path), ".verdict");
     const found = new Map(shown.map((one) => [one.text.split(",")[0], one]));
@@ -145,7 +140,7 @@ test("a verdict shows how each variant's text begins, if the settings or the log
     expect(found.get(id)!.text).toEndWith(`A ${"a".repeat(80)}…B Guten↵Tag`);
     expect(found.get(id)!.links).toEqual(whole("/campaigns/default#text"));
     expect(found.get(sent[1])!.text).toEndWith("A OneB Ho {{name|there}}");
-    expect(found.get(sent[1])!.links).toEqual(whole(`/activity/${position}`));
+    expect(found.get(sent[1])!.links).toEqual(whole(`/activity/${first!.position}`));
     expect(found.get(sent[2])!.text).toEndWith("A TwoB Ho {{name|there}}");
     expect(found.get(sent[2])!.links).toEqual(whole("/campaigns/spring#text"));
     expect(found.get("aaaa")).toMatchObject({ text: expect.stringContaining("of 20 sent"), links: [] });
