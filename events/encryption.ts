@@ -22,7 +22,7 @@ export interface Personal<Member extends string = string, InFolds extends boolea
   owner(data: never): Owner;
   /**
    * Names of the members of the event's data whose values are personal. The log encrypts each value as a whole, except
-   * for those in `shortened`.
+   * that a part of a text in `shortened` stays readable.
    */
   readonly members: readonly Member[];
   /** Functions that return the readable part of a member's text. The remaining text is encrypted. */

@@ -31,7 +31,10 @@ export function willChange({ before }: Change, key: string, contact: Contact): C
   return contact;
 }
 
-/** Members of a contact that an event may replace. */
+/**
+ * Members of a contact that are compared before and after an event: all except `replaced`. The former value of each one
+ * that changed is stored there.
+ */
 const MEMBERS = Object.keys({
   id: true,
   username: true,

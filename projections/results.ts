@@ -53,7 +53,7 @@ export interface Message {
   readonly outcome: "open" | "in_doubt" | "sent" | "failed";
   /** Position of the event that recorded the outcome `sent` or `failed`; 0 if there is none. */
   readonly settled: number;
-  /** Number of the previous message that was sent to the recipient; -1 if there is none. */
+  /** Key in `messages` of the previous message that was sent to the same recipient; -1 if there is none. */
   readonly superseded: number;
   /** Position of the event that put the outcome in doubt, and its time in ms since 1970; absent if none did. */
   readonly doubt?: { readonly position: number; readonly time: number } | undefined;

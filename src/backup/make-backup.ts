@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import { isS3Address } from "../networks/s3/address.ts";
+import { isS3Address } from "../networks/s3/parse-address.ts";
 import { systemClock } from "../platform/clock.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
 import { usageError } from "../platform/service-error.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { SegmentStorage } from "eventstore-lite/segments";
 import type { Config } from "../config/config.ts";
-import { isS3Address } from "../networks/s3/address.ts";
+import { isS3Address } from "../networks/s3/parse-address.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { openSegmentStorage } from "../networks/s3/segment-storage.ts";
 import { listFiles } from "./backup-folder.ts";

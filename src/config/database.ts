@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { urlsOf } from "eventstore-lite/postgres";
 import { logFiles } from "../log/log-files.ts";
-import { isS3Address } from "../networks/s3/address.ts";
+import { isS3Address } from "../networks/s3/parse-address.ts";
 import type { PostgresPlace } from "../log/store-backends.ts";
 import { secret } from "../platform/secret.ts";
 import type { Report } from "./configuration-error.ts";

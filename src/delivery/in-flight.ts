@@ -109,7 +109,10 @@ export function createInFlight(context: ChannelContext, parts: InFlightParts) {
       rateLimiter.notice(clock());
       return unrecorded < UNRECORDED_MAX && asking < rateLimiter.allowance(at);
     },
-    /** Stops a batch in flight from making further requests. */
+    /**
+     * Stops a batch of dispatches that is being sent in several requests: a request in progress is completed, and no
+     * further one is made.
+     */
     endBatches: (): void => stopping.abort(),
     async [Symbol.asyncDispose]() {
       stopping.abort();

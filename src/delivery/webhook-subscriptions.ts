@@ -48,8 +48,8 @@ export async function updateSubscriptions(
 }
 
 /**
- * Returns the events that make the log match the subscription `wanted`; undefined means that the webhook carries
- * nothing (pure).
+ * Returns the events after which the log records the subscription `wanted` (pure). `wanted` is undefined if the webhook
+ * is to post no events.
  */
 export function decideSubscription(
   name: WebhookChannel,

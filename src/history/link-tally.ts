@@ -121,8 +121,8 @@ function nextPosition(head: { readonly next: Folded | undefined } | undefined): 
 }
 
 /**
- * Lists links: first by clicks of people, then by clicks of bots, then by their last click. `suspected`: the part of
- * `clicks` that a program probably made.
+ * Lists links: first by clicks of people, then by clicks of bots, then by their last click. `clicks` are those of
+ * people; `suspected` is the part of them that the network's own fetchers probably made.
  */
 export function listLinkCounts({ clicks: { links }, suspected }: Counted) {
   return byLastClick(links)

@@ -259,8 +259,8 @@ function toRowName(group: ResultGroup) {
 }
 
 /**
- * Creates the function that names the rows in which a message counts. Each name is created once and shared by its
- * messages.
+ * Creates the function that names the rows of the results in which a message counts. All messages of a row get the same
+ * object as its name.
  */
 function createNaming({ groups, links, templates }: Results, by: Grouping): Naming["rowsOf"] {
   const known = new Map<string, readonly [RowName]>();

@@ -56,8 +56,8 @@ export function toOutreachRules({
 }
 
 /**
- * Returns a placeholder for a template that is not configured. Campaigns take the beginning of their links and of their
- * pages to opt out from it.
+ * Returns a placeholder for a template that is not configured. It holds the base URLs of short links and of opt-out
+ * pages, which campaigns take from it.
  */
 export function emptyTemplate({ links, outreach }: CampaignConfig): Template {
   return parseTemplate("-", links.base, undefined, outreach.optOutBase);

@@ -158,7 +158,10 @@ export function createFindLinkKeys({ refsOf, isForgotten }: LinkOwners): FindLin
   };
 }
 
-/** Functions of the keyring that find the owners of personal links. */
+/**
+ * Functions of the keyring. They give the refs of the keys that encrypt an owner's data, and tell if the owner was
+ * erased.
+ */
 interface LinkOwners {
   readonly refsOf: (who: Recipient) => readonly string[];
   readonly isForgotten: (who: Recipient) => boolean;

@@ -52,8 +52,8 @@ export function findRevokedLinks(contacts: Contacts, recipient: Recipient, { tra
 }
 
 /**
- * Erases clicks on the own links of recipients who do not permit tracking. Some may be left, because a denial can name
- * a handle before the log shows which recipient has it. Throws what {@link handle} throws.
+ * Erases clicks on the own links of recipients who do not permit tracking. An earlier denial may have left some, if it
+ * named a handle before the log showed which recipient has it. Throws what {@link handle} throws.
  */
 export async function eraseLeftClicks(context: ConsentContext, options: HandleOptions) {
   const decide = () => {

@@ -219,6 +219,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     await page.waitForSelector("text=was changed meanwhile, so nothing was saved");
     expect(await seen.inputValue()).not.toBe(before);
     expect(await form.locator("details pre").textContent()).toBe("newer");
+    expect(await form.locator("textarea[name=text]").inputValue()).toBe("mine");
     await page.context().close();
   });
 

@@ -18,7 +18,9 @@ export const NO_DIGESTS = { CHAT_DIGEST_AFTER_SECONDS: "3600" };
 export interface Kill {
   /** Position of the last event in the log. */
   readonly position: number;
-  /** How often the network received each named click or text. */
+  /**
+   * Number of times that each click or direct send had arrived at the network, by the name that the test gave to it.
+   */
   readonly arrived: ReadonlyMap<string, number>;
 }
 

@@ -17,7 +17,7 @@ const CLICKS = 5_000;
 const DAYS = 3;
 const DAY_MS = 86_400_000;
 const START = Date.parse("2026-03-01T06:00:00.000Z");
-/** Number of clicks sent at once. */
+/** Number of clicks that the test sends in parallel. */
 const TOGETHER = 25;
 
 interface Member {

@@ -2,7 +2,10 @@
 import { expect, test } from "bun:test";
 import { createCoalescingScheduler } from "../../src/platform/coalescing-scheduler.ts";
 
-/** A scheduler whose turns end when the test ends them. */
+/**
+ * Makes a scheduler with held turns. A turn, which is one run of the scheduled work, stays in progress until the test
+ * ends it.
+ */
 function heldTurns() {
   const ends: (() => void)[] = [];
   let waiting = (): void => {};

@@ -12,7 +12,8 @@ export interface Work {
 }
 
 /**
- * Runs `work` on `count` events and measures its rate, like {@link perSecond}, and the processor time of both threads.
+ * Runs `work` on `count` events. Measures its rate, like {@link perSecond}, and the processor time for each event of
+ * the calling thread and of the writer thread.
  */
 export async function workOf(count: number, work: () => unknown): Promise<Work> {
   const before = threads();

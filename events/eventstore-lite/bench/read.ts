@@ -1,5 +1,5 @@
 import { openSqliteStore } from "../src/index.ts";
-import { longLog } from "./long-log.ts";
+import { longLog } from "./make-long-log.ts";
 import { compare, interleave, perSecond, roundsOf, type Bench } from "./measure.ts";
 import { openScan } from "./scan-rows.ts";
 

@@ -1,7 +1,7 @@
 import { createHash, hash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { openSqliteStore } from "../src/index.ts";
-import { longLog } from "./long-log.ts";
+import { longLog } from "./make-long-log.ts";
 import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from "./measure.ts";
 
 const HASH_BYTES = 32;

@@ -80,7 +80,10 @@ function sayDrain({ lag, drainedIn }: Channel): string {
   return lag.settled_per_minute === 0 ? "; none was sent in the last minutes" : "; more arrive than are sent";
 }
 
-/** Returns why nothing can be sent to the channel now. Undefined if it can. */
+/**
+ * Returns why the channel gets nothing until the operator acts: the channel is suspended, or not configured. Undefined
+ * otherwise, even while the circuit is open.
+ */
 export function hindranceToDeliver({ settings }: View, backlog: ChannelBacklog): Hindrance | undefined {
   if (backlog.suspended !== null) return { why: backlog.whySuspended };
   if (settings.configured.includes(backlog.name)) return undefined;

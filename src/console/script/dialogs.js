@@ -61,7 +61,8 @@ document.addEventListener("submit", (event) => {
 const SENT = "sent";
 
 document.addEventListener("submit", ({ target, defaultPrevented }) => {
-  if (target.method !== "post" || defaultPrevented) return;
+  // A browser keeps no copy of a token.
+  if (target.method !== "post" || defaultPrevented || target.querySelector("[type=password]") !== null) return;
   const entries = [...new FormData(target)].filter(
     ([name, value]) => name !== "form_token" && !(value instanceof File),
   );

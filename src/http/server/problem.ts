@@ -59,7 +59,10 @@ const SET_UP: NextStep = { href: "/setup", label: "What to set up" };
 const SIGN_IN: NextStep = { href: "/", label: "Sign in" };
 const TO_OVERVIEW: NextStep = { href: "/", label: "To the overview" };
 
-/** Headers that invite a retry after these seconds, when the log is busy or full. */
+/**
+ * Headers that suggest a retry after 5 seconds. A response has them if its cause may soon be over, such as a log that
+ * refuses appends, too many open streams or states that are still being folded.
+ */
 export const RETRY_LATER = { "retry-after": "5" };
 const SOON: Extra = { headers: RETRY_LATER };
 const retryAfter = (seconds: number): Extra => ({ headers: { "retry-after": String(seconds) } });

@@ -1,6 +1,6 @@
 import { createSegmentFolder, type SegmentStorage } from "eventstore-lite/segments";
 import { createObjectFetch } from "../safe-fetch.ts";
-import { isS3Address, parseS3Address } from "./address.ts";
+import { isS3Address, parseS3Address } from "./parse-address.ts";
 import { createS3Client, type S3Access, type S3Deps } from "./client.ts";
 import { createS3Storage } from "./storage.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";

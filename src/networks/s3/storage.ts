@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { SegmentDamaged, type SegmentStorage } from "eventstore-lite/segments";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { S3Address } from "./address.ts";
+import type { S3Address } from "./parse-address.ts";
 import { readErrorCode, toStoreFault, OBJECT_BYTES_MAX, type S3Client, type S3Request } from "./client.ts";
 
 /** Header with the hash of a file as it was written, which the object store keeps with the file. */

@@ -43,7 +43,10 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
   const { was, would, days, unknown, runs } = comparison;
   const takeClick = createClickCounter(comparison, isBot);
   return {
-    /** Applies the next event of the log to its states and to those under the other rules. */
+    /**
+     * Applies the next event of the log to both worlds: to the states as the log gives them, and to the states as the
+     * other rules would have made them.
+     */
     take(event: Folded): void {
       const ms = msOf(event.time);
       takeClick(event);

@@ -66,7 +66,10 @@ export interface Header {
   readonly ownNames: ReadonlyMap<string, string>;
   /** Template fields whose name says that a recipient opted out, such as `unsubscribed`. */
   readonly optOuts: readonly string[];
-  /** Template field that may hold the recipient's name; absent if the file has a column for it. */
+  /**
+   * Template field that, by the name of its column, may hold the recipient's name; absent if the file has the column
+   * `name`.
+   */
   readonly nameLike?: string;
 }
 

@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import type { SegmentStorage } from "eventstore-lite/segments";
 import { startS3, type S3Fault, type S3Sandbox } from "../../../sandbox/s3/server.ts";
 import { createObjectFetch } from "../../../src/networks/safe-fetch.ts";
-import { parseS3Address } from "../../../src/networks/s3/address.ts";
+import { parseS3Address } from "../../../src/networks/s3/parse-address.ts";
 import { REQUEST_ATTEMPTS_MAX, createS3Client, type S3Access } from "../../../src/networks/s3/client.ts";
 import { createS3Storage } from "../../../src/networks/s3/storage.ts";
 import { secret } from "../../../src/platform/secret.ts";

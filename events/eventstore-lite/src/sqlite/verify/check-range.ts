@@ -3,7 +3,7 @@ import { createBoundedCache } from "../../bounded-cache.ts";
 import { GENESIS_HASH, HASH_BYTES, LINK_SQL, linkInPlace } from "../../chain.ts";
 import { isDamage } from "../classify-errors.ts";
 import type { Checked, Range } from "./check-results.ts";
-import { addTo, newSums, type Sums } from "./checksums.ts";
+import { addTo, newSums, type Sums } from "./index-sums.ts";
 
 /** Number of rows read at once. Fewer cost more per row, and this many of the largest events are 32 MiB. */
 const CHUNK_EVENTS = 128;

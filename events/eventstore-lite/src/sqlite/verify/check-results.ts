@@ -1,4 +1,4 @@
-import type { Sums } from "./checksums.ts";
+import type { Sums } from "./index-sums.ts";
 
 /** Positions `first` to `last`, both inclusive. */
 export interface Range {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isDamage } from "../classify-errors.ts";
 import type { Fault } from "./check-results.ts";
-import { byPlace, byType, type Sums, SUMS_BY_PLACE, SUMS_BY_TYPE } from "./checksums.ts";
+import { byPlace, byType, type Sums, SUMS_BY_PLACE, SUMS_BY_TYPE } from "./index-sums.ts";
 
 interface Index {
   readonly name: string;

@@ -4,7 +4,7 @@ import { openReader } from "../connections.ts";
 import { createCheckRange } from "./check-range.ts";
 import { findUnindexed, type IndexWalk, walkIndexes } from "./indexes.ts";
 import type { Checked, Fault, Range } from "./check-results.ts";
-import type { Sums } from "./checksums.ts";
+import type { Sums } from "./index-sums.ts";
 
 export interface CheckOptions {
   readonly file: string;

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import type { IndexWalk } from "./indexes.ts";
 import type { Fault, Findings, Range } from "./check-results.ts";
 import { type CheckThread, startCheckThread } from "./start-thread.ts";
-import { addAllTo, newSums } from "./checksums.ts";
+import { addAllTo, newSums } from "./index-sums.ts";
 
 /**
  * Maximum number of threads that verify. More would wait for the disk and for each other, and a service that runs at

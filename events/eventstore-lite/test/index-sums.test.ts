@@ -8,7 +8,7 @@ import {
   newSums,
   SUMS_BY_PLACE,
   SUMS_BY_TYPE,
-} from "../src/sqlite/verify/checksums.ts";
+} from "../src/sqlite/verify/index-sums.ts";
 
 /** Maximum number that the runtime can read from SQLite: far more than any log has positions. */
 const LARGEST = Number.MAX_SAFE_INTEGER;
