@@ -16,15 +16,6 @@ export interface RunSelection {
   readonly source?: RecipientSource;
 }
 
-/**
- * Separates the campaign from the variant in fields whose `campaign` names both, such as `spring B`. One list offers
- * both, so that no variant of another campaign can be chosen.
- */
-export function separateVariant(fields: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const [, campaign, variant] = /^(\S+) ([A-Z])$/.exec(fields["campaign"] ?? "") ?? [];
-  return campaign === undefined || variant === undefined ? fields : { ...fields, campaign, variant };
-}
-
 export interface RunLimits {
   readonly dailyLimit: number;
   /** Share of failed messages, from 0 to 1, at which a run ends. Undefined: no share ends a run. */

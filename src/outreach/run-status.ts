@@ -265,6 +265,15 @@ function createToRow({ state }: PageMoment<"contacts">, template: Template | und
   };
 }
 
+/**
+ * Separates the campaign from the variant in fields whose `campaign` names both, such as `spring B`. One list offers
+ * both, so that no variant of another campaign can be chosen.
+ */
+export function separateVariant(fields: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const [, campaign, variant] = /^(\S+) ([A-Z])$/.exec(fields["campaign"] ?? "") ?? [];
+  return campaign === undefined || variant === undefined ? fields : { ...fields, campaign, variant };
+}
+
 /** Returns the message that a run of the campaign would send now; undefined without one. */
 export function readMessage(
   { named }: Campaigns,

@@ -14,7 +14,6 @@ import { shorten } from "../../history/event-sentences.ts";
 import { findMessages, type FoundMessage } from "../../outreach/campaigns/read-campaigns.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { sortRows } from "../../platform/sorted-page.ts";
-import { showOnOneLine } from "../../template/show-invisible-characters.ts";
 import { addressWith, campaignHref, eventHref, hrefForLink } from "../hrefs.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
@@ -304,7 +303,7 @@ function Beginnings({ of: message }: { readonly of: FoundMessage }): VNode {
         <li>
           <b>{label}</b>{" "}
           <A href={href}>
-            <bdi>{shorten(showOnOneLine(text), BEGINNING_CHARACTERS)}</bdi>
+            <bdi>{shorten(text.replaceAll(/\s+/g, " "), BEGINNING_CHARACTERS)}</bdi>
           </A>
         </li>
       ))}

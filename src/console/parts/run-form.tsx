@@ -4,8 +4,13 @@ import { useContext } from "preact/hooks";
 import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { READ_USD } from "../../history/run-events.ts";
 import { listOpenCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
-import { separateVariant } from "../../outreach/run-limits.ts";
-import { readDryRunCost, readMessage, readRunRefusal, type ShownDryRun } from "../../outreach/run-status.ts";
+import {
+  readDryRunCost,
+  readMessage,
+  readRunRefusal,
+  separateVariant,
+  type ShownDryRun,
+} from "../../outreach/run-status.ts";
 import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
 import { runHref } from "../hrefs.ts";

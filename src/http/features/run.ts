@@ -7,7 +7,8 @@ import { warnOfMissingFields } from "../../outreach/campaigns/change-campaign.ts
 import { RECIPIENTS_MAX } from "../../outreach/requested/requests.ts";
 import { findTransientEnd } from "../../outreach/run-end.ts";
 import { rulesForCampaign, toOutreachRules } from "../../outreach/run-rules.ts";
-import { separateVariant, type RunSelection } from "../../outreach/run-limits.ts";
+import type { RunSelection } from "../../outreach/run-limits.ts";
+import { separateVariant } from "../../outreach/run-status.ts";
 import type { Triggered } from "../../outreach/start-run.ts";
 import { warnOfNoOptOut } from "../../outreach/stop-words.ts";
 import { recipientAmong, recipientAnswer, recipientName } from "../../recipients/resolve-recipient.ts";

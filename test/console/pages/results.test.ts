@@ -137,7 +137,7 @@ test("a verdict shows how each variant's text begins, if the settings or the log
     const shown = await textsAt(await pageAt(harness, path), ".verdict");
     const found = new Map(shown.map((one) => [one.text.split(",")[0], one]));
     const whole = (href: string) => [href, href];
-    expect(found.get(id)!.text).toEndWith(`A ${"a".repeat(80)}…B Guten↵Tag`);
+    expect(found.get(id)!.text).toEndWith(`A ${"a".repeat(80)}…B Guten Tag`);
     expect(found.get(id)!.links).toEqual(whole("/campaigns/default#text"));
     expect(found.get(sent[1])!.text).toEndWith("A OneB Ho {{name|there}}");
     expect(found.get(sent[1])!.links).toEqual(whole(`/activity/${first!.position}`));
