@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { useContext } from "preact/hooks";
-import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { READ_USD } from "../../history/run-events.ts";
 import { listOpenCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
 import {
@@ -234,7 +233,7 @@ function Start({ fields, preview }: StartProps): VNode {
 }
 
 /** Returns the variants to which a run of the campaign may be limited; empty if its message has only one. */
-function listVariants(view: View, campaign: string): readonly string[] {
+function listVariants(view: View, campaign?: string): readonly string[] {
   const labels = readMessage(view.stateNow("campaigns"), view.settings, campaign)?.variants.map(({ label }) => label);
   return labels === undefined || labels.length < 2 ? [] : labels;
 }
@@ -250,9 +249,9 @@ function DryRunHint({ hindrance, fields, isOpen = false }: DryRunHintProps): VNo
   const view = useView();
   if (hindrance !== undefined) return <Hindered hindrance={hindrance} />;
   const { sources, dailyLimit } = view.settings;
-  const { limit, variant, campaign = DEFAULT_CAMPAIGN, basis, source } = fields;
   const open = listOpenCampaigns(view.stateNow("campaigns"));
-  const labels = listVariants(view, DEFAULT_CAMPAIGN);
+  const { limit, variant, campaign = open[0], basis, source } = fields;
+  const labels = listVariants(view);
   const choices = open.flatMap((name) => [name, ...listVariants(view, name).map((label) => `${name} ${label}`)]);
   const { people, usd, isOpenEnded } = readDryRunCost(view, view.settings);
   return (
