@@ -273,6 +273,7 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
   const { gapDays } = useView().settings;
   const { audience = {}, text = "", ownGapDays, topic } = campaign ?? {};
   const isNew = campaign === undefined;
+  const least = Math.min(gapDays, ownGapDays ?? Infinity);
   return (
     <ConfirmedAction
       back={isNew ? "/campaigns" : campaignHref(campaign.name)}
@@ -297,10 +298,10 @@ function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
       )}
       <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
       <Field
-        label="Days after any earlier message"
+        label={`Days after any earlier message, ${least} or more`}
         type="number"
         name="gap_days"
-        min={Math.min(gapDays, ownGapDays ?? Infinity)}
+        min={least}
         max={3650}
         value={ownGapDays}
         placeholder={String(gapDays)}
