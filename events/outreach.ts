@@ -842,8 +842,8 @@ export const DryRunFinished = defineEvent(
       /** Numbers of skipped recipients by reason. */
       skips: Type.Optional(Type.Record(Type.String(), Type.Integer())),
       /**
-       * Numbers of recipients who would get no message and for whom a run records no skip, by reason, such as `held` or
-       * `failed_before`. Absent if there are none.
+       * Numbers of recipients who would get no message although a run records no skip of them, by reason, such as
+       * `held` or `failed_before`. Absent if there are none.
        */
       passed: Type.Optional(Type.Record(Type.String(), Type.Integer())),
     },

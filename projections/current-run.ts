@@ -38,7 +38,9 @@ export interface RunState extends Omit<DataOf<"RunStarted">, "rules"> {
   waiting: { reason: PauseReason; until: string } | null;
   /** Time at which a stop of the run was requested, ISO 8601; null if none was. */
   stop_requested_at: string | null;
-  /** Recipients to whom callers requested a message that has no outcome in this run yet, the earliest request first. */
+  /**
+   * Recipients whose message a caller requested and who have no outcome in this run yet, the earliest request first.
+   */
   requested: Recipient[];
 }
 

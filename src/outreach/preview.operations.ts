@@ -15,7 +15,7 @@ import { findNamed, recipientAnswer, recipientName } from "../recipients/resolve
 import { warnOfSlips } from "../template/check-text.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
 import { warnOfMissingFields } from "./campaigns/change-campaign.ts";
-import { describeOtherConsents } from "./campaigns/rules.ts";
+import { describeOtherConsents, joinDetail } from "./campaigns/rules.ts";
 import { UNKNOWN_CAMPAIGN } from "./campaigns/campaigns.operations.ts";
 import type { OutreachRules } from "./decide.ts";
 import { STAND_INS, survey, type Survey } from "./judge-recipients.ts";
@@ -181,8 +181,7 @@ function toRequestedJson(
   const { variant = null } = requested;
   if (found.verdict === "ask") return { verdict: found.verdict, reason: null, detail: null, variant };
   const own = "detail" in found ? found.detail : undefined;
-  const others = found.reason === "no_consent" ? otherConsents : undefined;
-  const detail = [own, others].filter((one) => one !== undefined).join("; ") || null;
+  const detail = joinDetail(found.reason, own, otherConsents) ?? null;
   // A preview judges outside of any run, so `left_out` (of the run) says nothing here and is not shown.
   return { verdict: found.verdict, reason: found.reason === "left_out" ? null : found.reason, detail, variant };
 }

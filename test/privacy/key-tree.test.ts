@@ -34,7 +34,7 @@ test("punctured leaves cannot be derived, and all others keep their keys", () =>
         for (const one of [...tried, ...neighbours]) {
           if (!gone.includes(one)) expect(hex(nodes, one)).toBe(hex(ROOT, one));
         }
-        // None of the kept nodes lies above a deleted leaf, so no deleted key can be derived from them.
+        // The kept nodes lie above no deleted leaf, so no deleted key can be derived from them.
         for (const place of nodes.keys()) expect(gone.some((one) => one.startsWith(place))).toBe(false);
       },
     ),

@@ -16,7 +16,7 @@ import type { CampaignConfig } from "./change-campaign.ts";
 import { countAudience } from "./count-audience.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
 import { rulesForCampaign } from "../run-rules.ts";
-import { describeOtherConsents } from "./rules.ts";
+import { describeOtherConsents, joinDetail } from "./rules.ts";
 
 /** Sources that the form of an audience offers. */
 export const AUDIENCE_SOURCES = audienceSource.anyOf.map((one) => one.const);
@@ -157,7 +157,6 @@ function describeNext(
   if (verdict.verdict === "ask") return "possible, unless X refuses";
   if (verdict.reason === "already_contacted") return "no: one message of each campaign";
   const own = "detail" in verdict ? verdict.detail?.replaceAll("_", " ") : undefined;
-  const others = verdict.reason === "no_consent" ? otherConsents : undefined;
-  const detail = [own, others].filter((one) => one !== undefined).join("; ");
-  return `no: ${verdict.reason.replaceAll("_", " ")}${detail && ` (${detail})`}`;
+  const detail = joinDetail(verdict.reason, own, otherConsents);
+  return `no: ${verdict.reason.replaceAll("_", " ")}${detail === undefined ? "" : ` (${detail})`}`;
 }

@@ -145,6 +145,16 @@ export function describeOtherConsents(
   return `consented to ${named}, this campaign is ${JSON.stringify(campaign)}${about}`;
 }
 
+/** Returns the detail of a verdict and, if the campaign's consent is missing, which other consents there are. */
+export function joinDetail(
+  reason: string,
+  detail: string | undefined,
+  otherConsents: string | undefined,
+): string | undefined {
+  const others = reason === "no_consent" ? otherConsents : undefined;
+  return [detail, others].filter((one) => one !== undefined).join("; ") || undefined;
+}
+
 /** Refuses a recipient who got a message of another campaign less than the gap ago. */
 export function refuseTooSoon(
   state: CampaignState,
