@@ -649,6 +649,23 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
     },
   );
 
+  test.each([1_440, 390])("at %d px, two clicks retry all dead letters of a cause", async (width) => {
+    await closeChat(4);
+    expect((await service.post("/api/deliveries/resume", { channel: "chat" }, BEARER)).status).toBe(200);
+    const operator = await operatorOf(browser, "by mouse", { viewport: { width, height: 800 } });
+    const { page, press, sees } = operator;
+    await signInByRequest(page, service);
+    const readClicks = await countClicks(page);
+    await page.goto(new URL("/deliveries?error=no_request", service.url).href);
+    await page.getByText("Retry 3…", { exact: true }).click();
+    expect(await page.locator("dialog[open]").getByText("so retrying cannot create duplicates").count()).toBe(1);
+    await press("Retry 3");
+    await sees("3 dispatches were retried.");
+    expect([readClicks(), await overhangOf(page), operator.wrong]).toEqual([2, 0, []]);
+    expect(await violationsOf(page)).toEqual([]);
+    await page.context().close();
+  });
+
   test("every page of the console has an action", () => {
     const pages = describeEndpoints().filter(
       // Leaves out the opt-out page, which is not part of the console and has its own tests.

@@ -194,9 +194,8 @@ for (const way of TRIED) {
       await operator.press("Resume Chat");
       const cause = operator.page.locator(".cause").filter({ hasText: "No request was possible" });
       await operator.sees(cause);
-      await cause.getByLabel("All 1").check();
-      await operator.press(cause.getByRole("button", { name: "Retry…" }));
-      await operator.sees("Retry 1 dead letter of Chat?");
+      await operator.unfold("Retry 1…");
+      await operator.sees(operator.page.getByRole("heading", { name: "Retry 1 dispatch to Chat?" }));
       await operator.press("Retry 1");
       await operator.sees("1 dispatch was retried.");
       expect(await operator.page.locator(".cause").count()).toBe(1);

@@ -11,7 +11,7 @@ import {
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { addressWith, eventHref, linkHref } from "../hrefs.ts";
 import { ChannelTile, hindranceToDeliver } from "../parts/channel-status.tsx";
-import { DecideLetters, Reason } from "../parts/dead-letter-actions.tsx";
+import { DecideLetters, Reason, RetryLetters } from "../parts/dead-letter-actions.tsx";
 import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { MINUTE } from "../parts/attention.tsx";
 import { EventSentence } from "../parts/events.tsx";
@@ -106,67 +106,73 @@ const CAUSES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Shows the dead letters of one cause: what happened, a box to choose each, and a bar of actions on the chosen ones.
+ * Shows the dead letters of one cause: what happened, a button that retries them all, a box to choose each, and a bar of
+ * actions on the chosen ones.
  */
 function Cause({ view, group }: GroupProps): VNode {
-  const { backlog, error, count, doubles, from, to, detail } = group;
+  const { backlog, error, count, doubles, from, to, detail, until } = group;
   const { name, title } = backlog;
   const hindrance = hindranceToDeliver(view, backlog);
+  const back = addressWith("/deliveries", view.query, { confirm: undefined });
+  const filter = Object.fromEntries(["link", "from", "to"].map((member) => [member, readText(view, member) ?? ""]));
+  const fields = { ...filter, channel: name, error, all: "true", until_position: String(until) };
   const risk =
     doubles === 0
       ? "None arrived, so retrying cannot create duplicates."
       : `${grouped(doubles)} may have arrived, and retrying these can create duplicates.`;
   return (
-    <PageForm
-      id={`cause-${name}-${error}`}
-      class="cause"
-      action="/deliveries/decide"
-      aria-label={`${title}, ${CAUSES[error] ?? error}`}
-    >
-      <HiddenFields of={Object.entries({ channel: name, error })} />
+    <div id={`cause-${name}-${error}`} class="cause">
       <div class="cause-head">
         <h3>
           {CAUSES[error] ?? error} from {title} <span class="badge">{grouped(count)}</span>
         </h3>
         <p>
-          <bdi>{detail}</bdi>. {hindrance === undefined ? risk : <Hindered hindrance={hindrance} />}
+          <bdi>{detail}</bdi>. {backlog.suspended === null ? risk : <Hindered hindrance={hindrance} />}
         </p>
         <p class="quiet">
           <Time at={from} />
           {from.slice(0, MINUTE) === to.slice(0, MINUTE) ? null : <Time before=" – " at={to} />}
         </p>
+        {view.formToken === undefined ? null : (
+          <div class="actions">
+            <RetryLetters {...{ back, backlog, count, doubles, fields }} />
+          </div>
+        )}
       </div>
-      {view.formToken === undefined ? null : (
-        <div class="bulk" role="group" aria-label="Chosen dead letters">
-          <label>
-            <input type="checkbox" name="all" value="true" /> All {grouped(count)}
-          </label>
-          <button name="act" value="discard" class="button dangerous">
-            Discard…
-          </button>
-          {backlog.suspended === null ? (
-            <button name="act" value="retry" class="primary" disabled={hindrance !== undefined}>
-              Retry…
+      <PageForm action="/deliveries/decide" aria-label={`${title}, ${CAUSES[error] ?? error}`}>
+        <HiddenFields of={Object.entries({ channel: name, error })} />
+        {view.formToken === undefined ? null : (
+          <div class="bulk" role="group" aria-label="Chosen dead letters">
+            <label>
+              <input type="checkbox" name="all" value="true" /> All {grouped(count)}
+            </label>
+            <button name="act" value="discard" class="button dangerous">
+              Discard…
             </button>
-          ) : null}
-        </div>
-      )}
-      <ul class="letter-rows">
-        {group.dispatches.map((one) => (
-          <Dispatch view={view} one={one}>
-            {view.formToken === undefined ? null : (
-              <input
-                type="checkbox"
-                name="source"
-                value={one.source.position}
-                aria-label={`Event ${grouped(one.source.position)}`}
-              />
-            )}
-          </Dispatch>
-        ))}
-      </ul>
+            {backlog.suspended === null ? (
+              <button name="act" value="retry" disabled={hindrance !== undefined}>
+                Retry…
+              </button>
+            ) : null}
+          </div>
+        )}
+        <ul class="letter-rows">
+          {group.dispatches.map((one) => (
+            <Dispatch view={view} one={one}>
+              {view.formToken === undefined ? null : (
+                <input
+                  type="checkbox"
+                  name="source"
+                  value={one.source.position}
+                  aria-label={`Event ${grouped(one.source.position)}`}
+                />
+              )}
+            </Dispatch>
+          ))}
+        </ul>
+      </PageForm>
       <More view={view} group={group} status="dead" />
-    </PageForm>
+    </div>
   );
 }
 

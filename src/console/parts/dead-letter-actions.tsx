@@ -16,15 +16,16 @@ const DISCARD = "/console/deliveries/discard";
 
 /** Button for the recommended retry, with a dialog that says if it may create duplicates. */
 export function RetryLetters({ back, ...letters }: LettersProps): VNode | null {
+  const { backlog, count, doubles } = letters;
   const [way] = listRetries(letters);
-  const hindrance = hindranceToDeliver(useView(), letters.backlog);
+  const hindrance = hindranceToDeliver(useView(), backlog);
   if (way === undefined) return null;
   return (
     <>
       <ConfirmedAction
         {...{ back, action: RETRY, fields: way.fields, says: way.says }}
         label={`${way.label}…`}
-        question={`Retry ${countInWords(letters.count, "dispatch", "dispatches")} to ${letters.backlog.title}?`}
+        question={`Retry ${countInWords(count - doubles || count, "dispatch", "dispatches")} to ${backlog.title}?`}
         isDisabled={hindrance !== undefined}
       >
         <button class="primary">{way.label}</button>

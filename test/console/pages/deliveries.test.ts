@@ -220,6 +220,17 @@ describe("a browser on the page of deliveries", () => {
     expect(await decisions(harness)).toEqual([["DispatchRetryRequested", data, "tests"]]);
   });
 
+  test("retries a whole cause, of which the page's filter selects a part", async () => {
+    const { harness, pageAt, send } = await openWithLetters();
+    await harness.append("link-go.example/other", clickOf({ channels: ["chat"], short_code: "other" }));
+    await harness.append(STREAMS.delivery("chat"), gaveUp(7, "chat"));
+    const page = await pageAt("/deliveries?link=go.example/other");
+    expect((await textsAt(page, ".cause-head .actions > a")).map(({ text }) => text)).toEqual(["Retry 1…"]);
+    expect(await send(page, "Retry 1")).toContain("1 dispatch was retried.");
+    expect((await decisions(harness)).map(([, data]) => (data as { source: number }).source)).toEqual([7]);
+    expect(await send(await pageAt("/deliveries?channel=chat"), "Retry 2")).toContain("2 dispatches were retried.");
+  });
+
   test("names the number of all before it acts, and leaves those that arrived since", async () => {
     const { harness, pageAt, send } = await openWithLetters();
     const page = await pageAt(`${ALL_OF_CHAT}&act=discard`);
@@ -299,7 +310,7 @@ test("a retry to a channel that is not configured is disabled, with a link to th
   const hindrance = { text: "Chat is not configured. What to set up", links: ["/setup"] };
   const page = await pageAt("/deliveries");
   expect(await textsAt(page, ".cause small.quiet")).toEqual([hindrance, hindrance]);
-  expect(page).toContain('value="retry" class="primary" disabled>Retry…');
+  expect(page).toContain('value="retry" disabled>Retry…');
   expect(page).toContain('name="row-2" value="again" disabled');
   expect(page).not.toContain('value="arrived" disabled');
   expect(await textsAt(await pageAt("/attention"), ".actions > button[disabled]")).toMatchObject([
