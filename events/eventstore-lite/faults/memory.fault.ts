@@ -20,7 +20,7 @@ test.skipIf(lacks("memory cgroup"))(
     const file = newLogPath();
     const ledger = createLedger();
     for (let kill = 0; kill < KILLS; kill += 1) {
-      const program = startProgram("append-and-hoard", {
+      const program = startProgram("append-and-leak-memory", {
         wrapper: group.wrapper,
         arguments: [file, String(ledger.asked.size), "100", ...ledger.unacknowledged()],
         onLine: (line) => ledger.take(line),

@@ -4,7 +4,7 @@ export type { Codec, Encoded, WriterTransform } from "./codec.ts";
 export { isStoreError, LeaseLost, StoreClosed, StoreError, VersionConflict } from "./errors.ts";
 export type { ExaminedLog } from "./sqlite/summarize-log.ts";
 export { importSqliteLog } from "./sqlite/import/import-log.ts";
-export { maintainSqliteLog } from "./sqlite/maintain.ts";
+export { maintainSqliteLog } from "./sqlite/offline-maintenance.ts";
 export { openSqliteStore } from "./sqlite/open.ts";
 export type {
   Appended,

@@ -22,4 +22,4 @@ export { newDatabase, startPostgres, type PostgresServer } from "./testing/postg
 export { startProxy, type Proxy, type Verdict } from "./testing/proxy.ts";
 export { rootsOfEvents } from "./testing/roots-of-events.ts";
 export { storeContract } from "./testing/store-contract.ts";
-export { countLoopIterations } from "./testing/loop-iterations.ts";
+export { countLoopIterations } from "./testing/count-loop-iterations.ts";

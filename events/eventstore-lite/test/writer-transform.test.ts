@@ -29,7 +29,7 @@ describe.each(engines())("on %s", (engine, openEngine) => {
     openEngine({ codec: leaving, writerTransform: FINISH, limits: { eventBytes: 1_000 }, ...options });
 
   test("a store is refused if its writer's thread ends before it has opened the log", async () => {
-    const opening = open({ writerTransform: new URL("./programs/end-thread.ts", import.meta.url) });
+    const opening = open({ writerTransform: new URL("./programs/exiting-transform.ts", import.meta.url) });
     expect(await refusalOf(opening)).toMatchObject({ message: "the writer thread ended with code 3" });
   });
 

@@ -1,5 +1,5 @@
 import { KeyReused, StoreUnavailable } from "../errors.ts";
-import type { FindArchivedKey } from "../segments/segment-keys.ts";
+import type { FindArchivedKey } from "../segments/idempotency-keys.ts";
 import type { Appended } from "../store.ts";
 import type { PreparedAppend } from "./prepare-append.ts";
 

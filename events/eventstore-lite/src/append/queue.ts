@@ -1,4 +1,4 @@
-import type { FindArchivedKey } from "../segments/segment-keys.ts";
+import type { FindArchivedKey } from "../segments/idempotency-keys.ts";
 import { AppendInDoubt, StoreClosed, StoreUnavailable } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import type { Appended, Commit, Lease } from "../store.ts";

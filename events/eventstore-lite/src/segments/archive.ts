@@ -2,8 +2,8 @@ import { ChainBroken, SegmentDamaged } from "../errors.ts";
 import { type SealableLog, type Segment, sealSegments } from "./segment.ts";
 import type { LogReading, ChainPoint, StoredKey } from "../store.ts";
 import type { ArchiveTable, Catalogue, SegmentEntry, SegmentFile, SegmentRange } from "./catalogue.ts";
-import { createKeyReader } from "./segment-keys.ts";
-import type { OpenSegment, OpenSegments } from "./open-segments.ts";
+import { createKeyReader } from "./idempotency-keys.ts";
+import type { OpenSegment, OpenSegments } from "./segment-cache.ts";
 import { proveApart } from "./validate-in-thread.ts";
 import type { SegmentStorage } from "./segment-storage.ts";
 

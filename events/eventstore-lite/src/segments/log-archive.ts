@@ -2,7 +2,7 @@ import { StoreClosed } from "../errors.ts";
 import type { EventStore, Head, Verification } from "../store.ts";
 import { archiveEvents, type ArchiverStore } from "./archive.ts";
 import { type ArchiveTable, createCatalogue } from "./catalogue.ts";
-import { createOpenSegments } from "./open-segments.ts";
+import { createOpenSegments } from "./segment-cache.ts";
 import { type ArchiveReader, createArchiveReader } from "./read-through.ts";
 import type { SegmentReader, SegmentStorage } from "./segment-storage.ts";
 import { verifyArchive } from "./verify-archive.ts";

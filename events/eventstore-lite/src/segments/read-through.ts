@@ -3,9 +3,9 @@ import type { FoldedRow, StoredEvent } from "../codec.ts";
 import { endLongTurn } from "../next-turn.ts";
 import { readEvent } from "./segment.ts";
 import type { StoredKey } from "../store.ts";
-import { type FindArchivedKey, findArchivedKey, readArchivedKeys } from "./segment-keys.ts";
+import { type FindArchivedKey, findArchivedKey, readArchivedKeys } from "./idempotency-keys.ts";
 import type { ArchiveTable, Catalogue, KeyRange, SegmentEntry } from "./catalogue.ts";
-import { named, type OpenSegment, type OpenSegments } from "./open-segments.ts";
+import { named, type OpenSegment, type OpenSegments } from "./segment-cache.ts";
 
 /** Number of events of a segment that are examined without a pause: less than a millisecond. */
 const CHUNK_EVENTS = 128;

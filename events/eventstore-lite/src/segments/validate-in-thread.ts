@@ -2,7 +2,7 @@ import { SegmentDamaged } from "../errors.ts";
 import type { ChainPoint } from "../store.ts";
 import { runTask } from "../thread-task.ts";
 import type { RecordedFile } from "./catalogue.ts";
-import { readFile } from "./open-segments.ts";
+import { readFile } from "./segment-cache.ts";
 import { type ProvedSegment, proveSegment } from "./validate-segment.ts";
 import type { SegmentReader } from "./segment-storage.ts";
 

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { SegmentDamaged } from "../errors.ts";
 import { openSegment, type OpenedSegment } from "./segment.ts";
 import type { ChainPoint } from "../store.ts";
-import { OPENED_BYTES_MAX } from "./open-segments.ts";
+import { OPENED_BYTES_MAX } from "./segment-cache.ts";
 import { toFields } from "./read-through.ts";
 
 /**

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import type { Fault } from "../sqlite/verify/check-results.ts";
 import type { StreamList, Catalogue, SegmentEntry } from "./catalogue.ts";
-import { describe } from "./open-segments.ts";
+import { describe } from "./segment-cache.ts";
 import { NOT_NEXT, type ProvedSegment } from "./validate-segment.ts";
 import { type Proof, proveApart } from "./validate-in-thread.ts";
 import type { SegmentReader } from "./segment-storage.ts";

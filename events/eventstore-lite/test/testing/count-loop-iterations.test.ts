@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { newEvents } from "../../src/testing/contract/events.ts";
-import { countLoopIterations } from "../../src/testing/loop-iterations.ts";
+import { countLoopIterations } from "../../src/testing/count-loop-iterations.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

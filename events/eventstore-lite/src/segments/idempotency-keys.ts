@@ -1,6 +1,6 @@
 import type { EventStore, LogReading, StoredKey } from "../store.ts";
 import type { ArchiveTable, Catalogue, KeyRange } from "./catalogue.ts";
-import type { OpenSegments } from "./open-segments.ts";
+import type { OpenSegments } from "./segment-cache.ts";
 
 /**
  * Number of positions whose idempotency keys are read in one pass; also the maximum number of keys in memory, about 60
