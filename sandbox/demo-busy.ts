@@ -1,4 +1,4 @@
-import type { StoryLog } from "./busy/log.ts";
+import type { StoryLog } from "./busy/story-log.ts";
 import { toPersonOnX } from "./busy/people.ts";
 import { STORY_ACCOUNT } from "./busy/replies.ts";
 import { storyPeople, writeStory } from "./busy/story.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { STORY_DOMAIN } from "./busy/clicks.ts";
-import { OPERATOR, type StoryLog } from "./busy/log.ts";
+import { OPERATOR, type StoryLog } from "./busy/story-log.ts";
 import { CAMPAIGNS } from "./busy/story.ts";
 import { createCaller, createMovedClock, importList, makeHistory, type RunningService } from "./demo-history.ts";
 import { makeBusyHistory } from "./demo-busy.ts";

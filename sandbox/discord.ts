@@ -3,7 +3,7 @@ import type { SandboxClock } from "./clock.ts";
 import { renderDiscord, type Rendered } from "./markup.ts";
 import type { Refusals } from "./network.ts";
 import { createWindows, type WindowState } from "./rate-limits.ts";
-import { createRecorded } from "./recorded.ts";
+import { createRecorded } from "./record-received.ts";
 import { isJson, jsonOf, membersOf } from "./request.ts";
 
 export interface DiscordMessage extends Rendered {

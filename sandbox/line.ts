@@ -2,7 +2,7 @@ import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
-import { createRecorded } from "./recorded.ts";
+import { createRecorded } from "./record-received.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
 /** A request to send a message (LINE's push API) that LINE accepted, kept to recognize a retry. */

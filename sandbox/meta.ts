@@ -1,8 +1,8 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { graphError, graphRefusal } from "./graph.ts";
+import { graphError, graphRefusal } from "./graph-errors.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
-import { BODIES_KEPT, createRecorded } from "./recorded.ts";
+import { BODIES_KEPT, createRecorded } from "./record-received.ts";
 import { bearerOf, isRecord, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
 export interface MetaEvent {

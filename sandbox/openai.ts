@@ -1,7 +1,7 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
-import { createRecorded } from "./recorded.ts";
+import { createRecorded } from "./record-received.ts";
 import { bearerOf, isRecord, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
 export interface OpenAiEvent {

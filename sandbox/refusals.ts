@@ -1,6 +1,6 @@
 import { discordError, discordRefusals } from "./discord.ts";
 import { googleChatRefusals, googleError } from "./google-chat.ts";
-import { unknownPath } from "./graph.ts";
+import { unknownPath } from "./graph-errors.ts";
 import { lineError, lineRefusals } from "./line.ts";
 import { metaRefusals } from "./meta.ts";
 import type { Network, Refusals, Refused } from "./network.ts";
@@ -10,7 +10,7 @@ import { snapError, snapRefusals } from "./snap.ts";
 import { teamsError, teamsRefusals } from "./teams.ts";
 import { telegramError, telegramRefusals } from "./telegram.ts";
 import { whatsappRefusals } from "./whatsapp.ts";
-import { notFound, xRefusals } from "./x/answers.ts";
+import { notFound, xRefusals } from "./x/error-answers.ts";
 
 const REFUSALS = {
   x: xRefusals,

@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { createClock } from "./clock.ts";
 import { control } from "./control/routes.ts";
-import { exchange } from "./exchange.ts";
+import { exchange } from "./handle-request.ts";
 import { isOrigin } from "./network.ts";
 import { credentialsOf, urlsOf, type Credentials, type Urls } from "./settings.ts";
-import { tooLarge, toRequest, writeAnswer } from "./transport.ts";
+import { tooLarge, toRequest, writeAnswer } from "./node-http.ts";
 import { createWorld, handlersOf, removeObstacles, type ControlledWorld, type WorldOptions } from "./world.ts";
 
 export interface SandboxOptions extends WorldOptions {

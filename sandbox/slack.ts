@@ -3,7 +3,7 @@ import type { SandboxClock } from "./clock.ts";
 import { renderSlack, type ShownText } from "./markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
-import { createRecorded } from "./recorded.ts";
+import { createRecorded } from "./record-received.ts";
 import { isJson, isRecord, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
 /**

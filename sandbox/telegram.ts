@@ -3,7 +3,7 @@ import type { SandboxClock } from "./clock.ts";
 import { renderTelegram, type ShownText } from "./markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
-import { createRecorded } from "./recorded.ts";
+import { createRecorded } from "./record-received.ts";
 import { jsonOf, membersOf } from "./request.ts";
 
 type Parameters = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import type { SandboxClock } from "./clock.ts";
-import type { createRecorded } from "./recorded.ts";
+import type { createRecorded } from "./record-received.ts";
 
 /** The part of WhatsApp that posts statuses. */
 interface StatusState {

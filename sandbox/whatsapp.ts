@@ -1,10 +1,10 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { graphError, graphRefusal } from "./graph.ts";
+import { graphError, graphRefusal } from "./graph-errors.ts";
 import { renderWhatsapp, type ShownText } from "./markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
-import { createRecorded } from "./recorded.ts";
+import { createRecorded } from "./record-received.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 import { postStatus } from "./whatsapp-statuses.ts";
 

@@ -7,7 +7,7 @@ import type { Instances } from "./instances.ts";
 import { createLineState, lineHandlers } from "./line.ts";
 import { createMetaState, metaHandlers } from "./meta.ts";
 import type { Origin } from "./network.ts";
-import { createTally } from "./recorded.ts";
+import { createTally } from "./record-received.ts";
 import { createOpenAiState, openAiHandlers } from "./openai.ts";
 import { createSlackState, slackHandlers } from "./slack.ts";
 import { createSnapState, snapHandlers } from "./snap.ts";

@@ -1,7 +1,7 @@
 import type { StoryDeliveries } from "./deliveries.ts";
-import { STORY_CHANNELS, type PendingClick } from "./lanes.ts";
-import type { StoryLink, StoryLog, StoryMessage } from "./log.ts";
-import type { PlannedRun } from "./plan.ts";
+import { STORY_CHANNELS, type PendingClick } from "./delivery-lanes.ts";
+import type { StoryLink, StoryLog, StoryMessage } from "./story-log.ts";
+import type { PlannedRun } from "./plan-runs.ts";
 import type { Timeline } from "./timeline.ts";
 
 const SECOND_MS = 1_000;

@@ -1,5 +1,5 @@
-import { createLanes, type PendingClick, type StoryChannel, type StoryLanes } from "./lanes.ts";
-import { OPERATOR, PRODUCT, STORY_STREAMS, type StoryLog } from "./log.ts";
+import { createLanes, type PendingClick, type StoryChannel, type StoryLanes } from "./delivery-lanes.ts";
+import { OPERATOR, PRODUCT, STORY_STREAMS, type StoryLog } from "./story-log.ts";
 import type { Timeline } from "./timeline.ts";
 
 const SECOND_MS = 1_000;

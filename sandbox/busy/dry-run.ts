@@ -1,6 +1,6 @@
-import { OPERATOR, STORY_STREAMS, type StoryLog, type StoryTemplate } from "./log.ts";
+import { OPERATOR, STORY_STREAMS, type StoryLog, type StoryTemplate } from "./story-log.ts";
 import type { StoryPerson } from "./people.ts";
-import { isMessage } from "./plan.ts";
+import { isMessage } from "./plan-runs.ts";
 
 /** Rules of the story's runs, as the product's events name them. */
 export const STORY_RULES = { daily_limit: 100, timezone: "UTC", require_consent: true };

@@ -1,6 +1,6 @@
 import type { Person } from "../x/people.ts";
-import type { StoryEvent } from "./log.ts";
-import { RECIPIENTS, type Fate, type PlannedRun } from "./plan.ts";
+import type { StoryEvent } from "./story-log.ts";
+import { RECIPIENTS, type Fate, type PlannedRun } from "./plan-runs.ts";
 
 const FIRST_NAMES =
   "Ada Ben Cleo Dario Elif Felix Gus Hugo Ines Jonas Kofi Lena Mira Noah Omar Priya Quinn Ruth Sofia Tessa Uma Vera Will Xenia Yuki Zoe Aiko Bela Carla Dina Emil Fatma Greta Hana Ivan June Ken Lars Maja Nils Olga Paul Rosa Sam Tom Ursa Vito Wren Yara Zeno Alba Bram Cora Dag Esra Finn Gaia Hedda Ilse Jana Kaya Levi Mona Nora".split(

@@ -1,4 +1,4 @@
-import { PRODUCT, SCHEDULER, STORY_STREAMS, type StoryEvent, type StoryLog, type StoryMailbox } from "./log.ts";
+import { PRODUCT, SCHEDULER, STORY_STREAMS, type StoryEvent, type StoryLog, type StoryMailbox } from "./story-log.ts";
 import type { StoryPerson } from "./people.ts";
 import type { Timeline } from "./timeline.ts";
 

@@ -8,9 +8,9 @@ import {
   type StoryLog,
   type StoryMailbox,
   type StoryTemplate,
-} from "./log.ts";
+} from "./story-log.ts";
 import type { StoryPerson } from "./people.ts";
-import { type Fate, isMessage, type PlannedRun } from "./plan.ts";
+import { type Fate, isMessage, type PlannedRun } from "./plan-runs.ts";
 import { priced, STORY_RULES, toStoryId } from "./dry-run.ts";
 import { type createAccount, type createReplies, STORY_ACCOUNT } from "./replies.ts";
 import type { Timeline } from "./timeline.ts";

@@ -1,10 +1,10 @@
 import { createClicks, OPERATOR_LINKS } from "./clicks.ts";
 import { rehearse } from "./dry-run.ts";
 import { createDeliveries, type StoryDeliveries } from "./deliveries.ts";
-import type { PendingClick } from "./lanes.ts";
-import { OPERATOR, PRODUCT, STORY_STREAMS, type StoryEvent, type StoryLog, type StoryMailbox } from "./log.ts";
+import type { PendingClick } from "./delivery-lanes.ts";
+import { OPERATOR, PRODUCT, STORY_STREAMS, type StoryEvent, type StoryLog, type StoryMailbox } from "./story-log.ts";
 import { toImport, makePeople, type StoryPerson } from "./people.ts";
-import { planRuns, RECIPIENTS } from "./plan.ts";
+import { planRuns, RECIPIENTS } from "./plan-runs.ts";
 import { createAccount, createReplies } from "./replies.ts";
 import { createRuns } from "./runs.ts";
 import { createSeeded, createTimeline, STORY_DAYS, type StoryClock, type Timeline } from "./timeline.ts";

@@ -1,6 +1,6 @@
 import { parseFault } from "../faults.ts";
 import { NETWORKS, type Network } from "../network.ts";
-import type { Recorded } from "../recorded.ts";
+import type { Recorded } from "../record-received.ts";
 import { membersOf } from "../request.ts";
 import type { ControlledWorld } from "../world.ts";
 import { signalChat, signalRead } from "../x/activity.ts";

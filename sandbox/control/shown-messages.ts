@@ -1,5 +1,5 @@
 import type { Network } from "../network.ts";
-import type { Recorded } from "../recorded.ts";
+import type { Recorded } from "../record-received.ts";
 import type { World } from "../world.ts";
 
 /** A message as its readers see it, or an event as Meta counts it. */

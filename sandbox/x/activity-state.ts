@@ -1,4 +1,4 @@
-import { createRecorded } from "../recorded.ts";
+import { createRecorded } from "../record-received.ts";
 
 export interface Subscription {
   readonly subscription_id: string;

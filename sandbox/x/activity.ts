@@ -3,8 +3,8 @@ import type { ServerResponse } from "node:http";
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
 import { bearerOf, isRecord, jsonOf, membersOf } from "../request.ts";
-import { writeAnswer, writeHead } from "../transport.ts";
-import { forbiddenScope, invalidRequest, unauthorized, xProblem } from "./answers.ts";
+import { writeAnswer, writeHead } from "../node-http.ts";
+import { forbiddenScope, invalidRequest, unauthorized, xProblem } from "./error-answers.ts";
 import type { Connection, Damage, Subscription } from "./activity-state.ts";
 import { bill, findById, type DirectMessage, type XState } from "./state.ts";
 

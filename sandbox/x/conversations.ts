@@ -1,6 +1,6 @@
 import { http } from "msw";
 import { ORIGINS } from "../network.ts";
-import { refuseId } from "./answers.ts";
+import { refuseId } from "./error-answers.ts";
 import { shownUser, USER_FIELDS, withChoices } from "./fields.ts";
 import { guarded } from "./guard.ts";
 import { conversationOf, visibleTo } from "./messages.ts";

@@ -1,4 +1,4 @@
-import { invalidParameter } from "./answers.ts";
+import { invalidParameter } from "./error-answers.ts";
 import type { Person } from "./people.ts";
 
 /**

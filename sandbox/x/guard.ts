@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { WindowState } from "../rate-limits.ts";
 import { bearerOf } from "../request.ts";
-import { forbiddenScope, tooManyRequests, unauthorized } from "./answers.ts";
+import { forbiddenScope, tooManyRequests, unauthorized } from "./error-answers.ts";
 import type { Grant, XState } from "./state.ts";
 
 const QUARTER_HOUR_MS = 15 * 60_000;

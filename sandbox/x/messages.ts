@@ -1,7 +1,7 @@
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
 import { isJson, isRecord, jsonOf } from "../request.ts";
-import { invalidRequest, notPermitted, refuseId, xProblem } from "./answers.ts";
+import { invalidRequest, notPermitted, refuseId, xProblem } from "./error-answers.ts";
 import { signalReceived } from "./activity.ts";
 import { guarded } from "./guard.ts";
 import { bill, findById, type DirectMessage, type Grant, type XState } from "./state.ts";

@@ -1,7 +1,7 @@
 import { HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
 import { parseJson } from "../request.ts";
-import { invalidParameter } from "./answers.ts";
+import { invalidParameter } from "./error-answers.ts";
 
 /** Range and default of the query parameter `max_results`. */
 export interface PageSize {

@@ -1,5 +1,5 @@
 import type { SandboxClock } from "../clock.ts";
-import { createRecorded, type Recorded } from "../recorded.ts";
+import { createRecorded, type Recorded } from "../record-received.ts";
 import { exists, type Person } from "./people.ts";
 
 /** Age of the oldest post that a search of recent posts finds: https://docs.x.com/x-api/posts/search/introduction */

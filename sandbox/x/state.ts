@@ -1,6 +1,6 @@
 import type { SandboxClock } from "../clock.ts";
 import { createWindows } from "../rate-limits.ts";
-import { createRecorded } from "../recorded.ts";
+import { createRecorded } from "../record-received.ts";
 import { createActivity } from "./activity-state.ts";
 import { CAST, exists, type Person } from "./people.ts";
 import { firstPosts } from "./posts.ts";

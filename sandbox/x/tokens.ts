@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
 import { signalRevoked } from "./activity.ts";
-import { oauthError } from "./answers.ts";
+import { oauthError } from "./error-answers.ts";
 import type { Grant, TokenGrant, XState } from "./state.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
-import { invalidParameter, invalidRequest, refuseId, resourceNotFound, unauthorized } from "./answers.ts";
+import { invalidParameter, invalidRequest, refuseId, resourceNotFound, unauthorized } from "./error-answers.ts";
 import { shownUser, USER_FIELDS, withChoices } from "./fields.ts";
 import { guarded, type Terms } from "./guard.ts";
 import { paged, type PageSize } from "./page.ts";

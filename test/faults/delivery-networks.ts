@@ -1,6 +1,6 @@
 import type { ClickChannel } from "../../events/channel-names.ts";
 import type { Network } from "../../sandbox/network.ts";
-import type { Recorded } from "../../sandbox/recorded.ts";
+import type { Recorded } from "../../sandbox/record-received.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../sandbox/settings.ts";
 
