@@ -17,7 +17,7 @@ import { results } from "./results.ts";
 import { rewindResults } from "./rewind-results.ts";
 import { run } from "./current-run.ts";
 import { runs } from "./runs.ts";
-import { signals } from "./signals.ts";
+import { signals } from "./signal-counts.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
 import { suspected } from "./suspected-clicks.ts";

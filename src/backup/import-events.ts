@@ -7,7 +7,7 @@ import type { StorePlace } from "../log/store-backends.ts";
 import { countLinesBeforeFault } from "../platform/decode-utf8.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { addPath, withPath } from "../platform/system-fault.ts";
-import type { WorkMonitor } from "../log/work-monitor.ts";
+import type { WorkMonitor } from "../log/progress-and-cancellation.ts";
 import { locateLog } from "../privacy/locate-log.ts";
 import { refuseForeignSecrets } from "../privacy/secrets-binding.ts";
 import { bindNext } from "./put-backup-in-place.ts";

@@ -3,7 +3,7 @@ import { isS3Address } from "../networks/s3/parse-address.ts";
 import { systemClock } from "../platform/clock.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
 import { usageError } from "../platform/service-error.ts";
-import type { WorkMonitor } from "../log/work-monitor.ts";
+import type { WorkMonitor } from "../log/progress-and-cancellation.ts";
 import { locateLog, refuseNoLog } from "../privacy/locate-log.ts";
 import { missingKeys } from "../privacy/missing-keys.ts";
 import { openLog } from "../privacy/open-log.ts";

@@ -9,7 +9,7 @@ import { refuseServed } from "../log/instance-heartbeats.ts";
 import { systemClock } from "../platform/clock.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import type { WorkMonitor } from "../log/work-monitor.ts";
+import type { WorkMonitor } from "../log/progress-and-cancellation.ts";
 import { locateLog } from "../privacy/locate-log.ts";
 import { openLog, type OpenedLog } from "../privacy/open-log.ts";
 import { keyId } from "../vault/derive-keys.ts";

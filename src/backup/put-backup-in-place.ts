@@ -18,7 +18,7 @@ import type { Binding, SecretPlace } from "../vault/secret-database.ts";
 import { openSecretStore } from "../vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
-import type { WorkMonitor } from "../log/work-monitor.ts";
+import type { WorkMonitor } from "../log/progress-and-cancellation.ts";
 import { copySecrets, copyUnchanged } from "./copy-file.ts";
 import { NAMES, readManifest, type Manifest } from "./manifest.ts";
 import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } from "./rehearse-restore.ts";

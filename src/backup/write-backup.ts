@@ -13,7 +13,7 @@ import { keyId, KeyMismatch } from "../vault/derive-keys.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
 import { openSecretStore } from "../vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
-import type { WorkMonitor } from "../log/work-monitor.ts";
+import type { WorkMonitor } from "../log/progress-and-cancellation.ts";
 import { makeNewFile, syncFolder } from "../platform/new-file.ts";
 import { withPath } from "../platform/system-fault.ts";
 import { copySecrets, measure, measureAll } from "./copy-file.ts";

@@ -6,7 +6,7 @@ import { type HeldLease, ROLES, type Roles } from "../log/lease.ts";
 import type { Channel } from "../networks/network.ts";
 import { createFaultReport } from "../platform/logger.ts";
 import { breakerIn, createRateLimiter, createIntakePriority, type IntakePriority } from "./rate-limiter.ts";
-import { type ChannelContext, type ChannelOptions, screen } from "./ask-network.ts";
+import { type ChannelContext, type ChannelOptions, screen } from "./attempt-dispatches.ts";
 import { createInFlight, type InFlight, type PlannedRequest } from "./in-flight.ts";
 import {
   isTest,

@@ -3,7 +3,7 @@ import { sourcesOf } from "../../events/position-ranges.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import { errorFields } from "../platform/logger.ts";
-import { ask, describeCauses, type ChannelContext, type Learn, weightiestResult } from "./ask-network.ts";
+import { ask, describeCauses, type ChannelContext, type Learn, weightiestResult } from "./attempt-dispatches.ts";
 import { type OutboxWindow, type PendingDispatch, WINDOW_DISPATCHES_MAX } from "./outbox-window.ts";
 import { type RateLimiter, breakerIn, type CircuitBreaker } from "./rate-limiter.ts";
 import { createRecorder, type OutcomeBatching, UNRECORDED_MAX } from "./outcome-recorder.ts";

@@ -3,7 +3,7 @@ import type { OutcomeType, RequestOf } from "../../events/dispatch-rules.ts";
 import { sourcesOf } from "../../events/position-ranges.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
-import type { ChannelContext } from "./ask-network.ts";
+import type { ChannelContext } from "./attempt-dispatches.ts";
 import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 

@@ -13,7 +13,7 @@ import { record } from "../log/decide-and-append.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { findChannel } from "../../projections/deliveries.ts";
-import type { ChannelContext } from "./ask-network.ts";
+import type { ChannelContext } from "./attempt-dispatches.ts";
 import { uncertainSinceField, type AttemptOutcome } from "./attempt-outcome.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { ChannelName } from "../../events/channel-names.ts";

@@ -3,7 +3,7 @@ import { sortChannels, type ChannelName } from "../../events/channel-names.ts";
 import { isOutcome } from "../../events/dispatch-rules.ts";
 import { positionsOf } from "../../events/position-ranges.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
-import { createStates } from "../../projections/states.ts";
+import { createStates } from "../../projections/fold-states.ts";
 import { suspected } from "../../projections/suspected-clicks.ts";
 import type { Place } from "../projector/parse-moment.ts";
 import type { FindChannels, DispatchOutcome } from "./dispatch-outcomes.ts";

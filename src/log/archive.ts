@@ -13,7 +13,7 @@ import {
   type LogContext,
 } from "./event-log.ts";
 import { workUntilDisposed } from "../platform/signals.ts";
-import type { WorkMonitor } from "./work-monitor.ts";
+import type { WorkMonitor } from "./progress-and-cancellation.ts";
 import { parseMoment, startOfDay } from "../projector/parse-moment.ts";
 
 /** Interval in ms at which the service looks for events that are old enough for the archive. */

@@ -2,7 +2,7 @@ import { isStoreError, type Snapshot } from "eventstore-lite";
 import { createLogTree } from "eventstore-lite/proof";
 import type { LogStore } from "../../events/catalog.ts";
 import { type ProjectionName, projectionOf } from "../../projections/all.ts";
-import { createStates } from "../../projections/states.ts";
+import { createStates } from "../../projections/fold-states.ts";
 import { createEventLog, type EventMetadata, type NewEvent, STREAMS } from "./event-log.ts";
 import { makeId } from "../platform/clock.ts";
 import { catchUpStates, type Positions } from "../projector/fold-range.ts";

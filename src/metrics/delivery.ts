@@ -5,7 +5,7 @@ import type { OutcomeType } from "../../events/dispatch-rules.ts";
 import { channelsOf, type ChannelState } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Delivery } from "../delivery/wait-for-outcome.ts";
-import type { DispatchMetrics } from "../delivery/ask-network.ts";
+import type { DispatchMetrics } from "../delivery/attempt-dispatches.ts";
 import { readOldestPending } from "../delivery/channel-lag.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";

@@ -6,7 +6,7 @@ import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { handle } from "../log/decide-and-append.ts";
-import { OPT_OUT_PAGE } from "../recipients/opt-out-page.ts";
+import { OPT_OUT_PAGE } from "../recipients/opt-out-page-actions.ts";
 import { createDecision } from "../recipients/suppress.ts";
 import { splitIntoChunks } from "../vault/secret-database.ts";
 import {

@@ -35,7 +35,7 @@ import {
   type CampaignRules,
   type CampaignState,
   type Refusal,
-} from "./campaigns/rules.ts";
+} from "./campaigns/refusal-rules.ts";
 import { toNotReached } from "./requested/requests.ts";
 import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
 import { isClosedFor, refusesStart, type TurnMoment } from "./send-window.ts";

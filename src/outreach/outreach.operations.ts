@@ -20,7 +20,7 @@ import { recipientAmong, recipientName } from "../recipients/resolve-recipient.t
 import { usageError } from "../platform/service-error.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";
 import { requestStop } from "./run-end.ts";
-import { settleMessagesInDoubt } from "./settle-messages.ts";
+import { settleMessagesInDoubt } from "./settle-by-operator.ts";
 import type { StateContext } from "../log/event-log.ts";
 
 interface OutreachReader extends LogReader {

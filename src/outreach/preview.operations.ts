@@ -15,7 +15,7 @@ import { findNamed, recipientAnswer, recipientName } from "../recipients/resolve
 import { warnOfSlips } from "../template/check-text.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
 import { warnOfMissingFields } from "./campaigns/change-campaign.ts";
-import { describeOtherConsents, joinDetail } from "./campaigns/rules.ts";
+import { describeOtherConsents, joinDetail } from "./campaigns/refusal-rules.ts";
 import { UNKNOWN_CAMPAIGN } from "./campaigns/campaigns.operations.ts";
 import type { OutreachRules } from "./decide.ts";
 import { STAND_INS, survey, type Survey } from "./judge-recipients.ts";

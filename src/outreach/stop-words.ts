@@ -1,4 +1,4 @@
-import { checkOptOut } from "../template/opt-out.ts";
+import { checkOptOut } from "../template/check-opt-out.ts";
 import type { Template } from "../template/template.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Query } from "eventstore-lite";
 import type { EventType, LogStore } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
-import type { Folding, FoldedStates } from "../../projections/states.ts";
+import type { Folding, FoldedStates } from "../../projections/fold-states.ts";
 import type { TimeSlices } from "../platform/time-slices.ts";
 
 export interface FoldRange {

@@ -1,7 +1,7 @@
 import type { SnapshotEntry } from "eventstore-lite";
 import type { LogStore } from "../../events/catalog.ts";
 import { projectionOf, rewindOf, type ProjectionName, type SomeStates } from "../../projections/all.ts";
-import { createStates, type FoldedStates } from "../../projections/states.ts";
+import { createStates, type FoldedStates } from "../../projections/fold-states.ts";
 import { isReadAlongLog, catchUpStates, type Positions } from "./fold-range.ts";
 import type { Moment, Place } from "./parse-moment.ts";
 import type { HeldStates } from "./projector.ts";

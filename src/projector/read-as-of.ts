@@ -8,7 +8,7 @@ import type { Clock } from "../platform/clock.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { readOrReason } from "../platform/service-error.ts";
 import { MomentFolding, type LogReader } from "./log-reader.ts";
-import { readMomentWords } from "./moment-words.ts";
+import { readMomentWords } from "./parse-moment-words.ts";
 import { findPlace, parseMoment, type Moment } from "./parse-moment.ts";
 import type { PastStates } from "./past-states.ts";
 

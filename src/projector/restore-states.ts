@@ -7,7 +7,7 @@ import {
   type ProjectionName,
   PERSONAL_PROJECTIONS,
 } from "../../projections/all.ts";
-import { createStates, type FoldedStates } from "../../projections/states.ts";
+import { createStates, type FoldedStates } from "../../projections/fold-states.ts";
 import type { Late } from "./late-projections.ts";
 import { catchUpStates, type Positions, foldRange, stretches } from "./fold-range.ts";
 import { createSnapshotWriter, type SnapshotWriter } from "./snapshot-writer.ts";

@@ -1,6 +1,6 @@
 import type { EventType, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, rewindOf, type ProjectionName } from "../../projections/all.ts";
-import type { FoldedStates } from "../../projections/states.ts";
+import type { FoldedStates } from "../../projections/fold-states.ts";
 import { isReadAlongLog, type Positions } from "./fold-range.ts";
 import { isDue, pastName, thinPast, packState, type PackOptions } from "./snapshots.ts";
 

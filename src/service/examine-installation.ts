@@ -9,7 +9,7 @@ import { newestTime } from "../outreach/run-context.ts";
 import type { Config } from "../config/config.ts";
 import { createStopWords } from "../outreach/stop-words.ts";
 import { describeWindow } from "../outreach/send-window.ts";
-import { checkOptOut } from "../template/opt-out.ts";
+import { checkOptOut } from "../template/check-opt-out.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { openAccount } from "./outreach-context.ts";
 import { createSafeFetch, JSON_BODY } from "../networks/safe-fetch.ts";

@@ -36,7 +36,7 @@ import type { FailureLimit } from "../http/access/failure-limit.ts";
 import type { LoadShedding } from "../http/access/load-shedding.ts";
 import type { Delivery } from "../delivery/wait-for-outcome.ts";
 import type { Runner } from "../outreach/start-run.ts";
-import type { ServingContext } from "./join-log.ts";
+import type { ServingContext } from "./open-to-serve.ts";
 
 /** Parts of the service that start before the HTTP server and that its requests use. */
 interface ServedParts {

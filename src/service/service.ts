@@ -33,7 +33,7 @@ import type { Projector } from "../projector/projector.ts";
 import { missingPlaceholders } from "../template/template.ts";
 import { deriveKey } from "../vault/derive-keys.ts";
 import { createHttpContext } from "./http-context.ts";
-import { openToServe, type ServiceOptions, type ServingContext } from "./join-log.ts";
+import { openToServe, type ServiceOptions, type ServingContext } from "./open-to-serve.ts";
 import { connectNetworks } from "./connect-networks.ts";
 import { openStoredLog } from "../privacy/open-log.ts";
 import { openAccount, outreachContext } from "./outreach-context.ts";

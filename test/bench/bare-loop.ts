@@ -6,7 +6,7 @@ import { type UsualChannel } from "../harness/click.ts";
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { WINDOW_MAX } from "../../src/delivery/rate-limiter.ts";
-import { toDispatch } from "../../src/delivery/ask-network.ts";
+import { toDispatch } from "../../src/delivery/attempt-dispatches.ts";
 import { createMetaChannel } from "../../src/networks/meta/meta.ts";
 import type { Click } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";

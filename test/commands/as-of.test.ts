@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { createStates } from "../../projections/states.ts";
+import { createStates } from "../../projections/fold-states.ts";
 import { foldToMoment } from "../../src/commands/shared/as-of-option.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { histories } from "../projections/history.ts";

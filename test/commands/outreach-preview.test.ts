@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { parseTemplate, chooseVariant } from "../../src/template/template.ts";
 import type { Basis, Recipient } from "../../events/outreach.ts";
-import { createStates } from "../../projections/states.ts";
+import { createStates } from "../../projections/fold-states.ts";
 import { previewOutreach } from "../../src/outreach/preview.operations.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";

@@ -4,7 +4,7 @@ import type { EventStore } from "eventstore-lite";
 import { h, type VNode } from "preact";
 import type { Event } from "../../events/catalog.ts";
 import { type ProjectionName } from "../../projections/all.ts";
-import { createStates } from "../../projections/states.ts";
+import { createStates } from "../../projections/fold-states.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createConsole } from "../../src/console/render-console.ts";
 import { ConsoleDocument } from "../../src/console/document.tsx";

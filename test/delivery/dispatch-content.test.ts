@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { toDigest } from "../../src/delivery/ask-network.ts";
+import { toDigest } from "../../src/delivery/attempt-dispatches.ts";
 import type { Click } from "../../src/networks/network.ts";
 
 function click(second: number, shortCode: string, bot = false): Click {

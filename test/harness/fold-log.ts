@@ -2,7 +2,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName, SomeStates } from "../../projections/all.ts";
-import { createStates } from "../../projections/states.ts";
+import { createStates } from "../../projections/fold-states.ts";
 import { foldRange } from "../../src/projector/fold-range.ts";
 
 export interface FoldOptions {

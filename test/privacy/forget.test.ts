@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Snapshot } from "eventstore-lite";
 import { findContact, isHeldBy } from "../../projections/contact-identity.ts";
-import { createStates } from "../../projections/states.ts";
+import { createStates } from "../../projections/fold-states.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { replay } from "../../src/commands/replay.ts";

@@ -11,7 +11,7 @@ import { createIdempotency } from "../../src/http/server/idempotency.ts";
 import { Problem } from "../../src/http/server/problem.ts";
 import { serverClock } from "../../src/log/log-clock.ts";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
-import { toDispatch } from "../../src/delivery/ask-network.ts";
+import { toDispatch } from "../../src/delivery/attempt-dispatches.ts";
 import { startRetention, applyErasures } from "../../src/privacy/retention.ts";
 import { createVisitorSketch } from "../../src/privacy/visitor-sketch.ts";
 import { logFiles } from "../../src/log/log-files.ts";

@@ -6,7 +6,7 @@ import { fold } from "../../projections/projection.ts";
 import type { Results } from "../../projections/results.ts";
 import { rewindContacts } from "../../projections/rewind-contacts.ts";
 import { encodeState } from "../../projections/encode-state.ts";
-import { createStates } from "../../projections/states.ts";
+import { createStates } from "../../projections/fold-states.ts";
 import { survey } from "../../src/outreach/judge-recipients.ts";
 import { createWhatIf } from "../../src/outreach/what-if/what-if.ts";
 import { describeEvent } from "../../src/history/event-sentences.ts";

@@ -6,7 +6,7 @@ import type { Event, Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { encodeState } from "../../projections/encode-state.ts";
-import { createStates } from "../../projections/states.ts";
+import { createStates } from "../../projections/fold-states.ts";
 import { catchUpStates } from "../../src/projector/fold-range.ts";
 import { histories } from "../projections/history.ts";
 import { countCases } from "../harness/case-count.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { createStopWords } from "../../src/outreach/stop-words.ts";
-import { checkOptOut } from "../../src/template/opt-out.ts";
+import { checkOptOut } from "../../src/template/check-opt-out.ts";
 import { createOptOutCode, isPersonalCode } from "../../src/template/short-link.ts";
 import {
   MESSAGE_CHARS_MAX,

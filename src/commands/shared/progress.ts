@@ -1,5 +1,5 @@
 import { grouped } from "../../platform/counts-and-lists.ts";
-import type { WorkMonitor } from "../../log/work-monitor.ts";
+import type { WorkMonitor } from "../../log/progress-and-cancellation.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A line on the terminal that shows the progress of long work. `end` removes it. */

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { spaced, toCapital } from "../../history/event-sentences.ts";
 import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/catalog.ts";
-import { NEWS_TYPES, readLogPage, readNews } from "../../history/activity.ts";
+import { NEWS_TYPES, readLogPage, readNews } from "../../history/log-and-news-pages.ts";
 import { addressWith } from "../hrefs.ts";
 import { ConsoleDocument, FaultNotice, Head } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";

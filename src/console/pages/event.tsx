@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import { findEventAt, readEventPage } from "../../history/activity.ts";
+import { findEventAt, readEventPage } from "../../history/log-and-news-pages.ts";
 import { formatCaller, spaced } from "../../history/event-sentences.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";

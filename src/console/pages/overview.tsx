@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { readChannels } from "../../delivery/backlog.ts";
-import { readNews } from "../../history/activity.ts";
+import { readNews } from "../../history/log-and-news-pages.ts";
 import { countMessagePeriods, readChangedFigures, readTotals } from "../../history/chart-figures.ts";
 import { RESULT_DAYS_SHOWN } from "../../history/read-message-results.ts";
 import { readAttention, readOpenItems } from "../../outreach/attention/read-attention.ts";

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { shorten } from "../../history/event-sentences.ts";
-import type { readEventPage } from "../../history/activity.ts";
+import type { readEventPage } from "../../history/log-and-news-pages.ts";
 import { Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import type { View } from "../page-context.ts";

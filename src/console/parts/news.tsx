@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { capitalize } from "../../history/event-sentences.ts";
-import type { readNews } from "../../history/activity.ts";
+import type { readNews } from "../../history/log-and-news-pages.ts";
 import { nameRun } from "../../history/run-events.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import type { View } from "../page-context.ts";

@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { channelName, CHANNELS, sortChannels, type ChannelName } from "../../../events/channel-names.ts";
 import { level, type Level } from "../../../events/delivery.ts";
 import type { Settlement } from "../../delivery/wait-for-outcome.ts";
-import { ATTEMPT_TIMEOUT_MS } from "../../delivery/ask-network.ts";
+import { ATTEMPT_TIMEOUT_MS } from "../../delivery/attempt-dispatches.ts";
 import { classifyError } from "../../log/error-kind.ts";
 import type { NewEvent } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/counts-and-lists.ts";

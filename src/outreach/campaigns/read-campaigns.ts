@@ -16,7 +16,7 @@ import type { CampaignConfig } from "./change-campaign.ts";
 import { countAudience } from "./count-audience.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
 import { rulesForCampaign } from "../run-rules.ts";
-import { describeOtherConsents, joinDetail } from "./rules.ts";
+import { describeOtherConsents, joinDetail } from "./refusal-rules.ts";
 
 /** Sources that the form of an audience offers. */
 export const AUDIENCE_SOURCES = audienceSource.anyOf.map((one) => one.const);

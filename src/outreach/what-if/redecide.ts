@@ -3,7 +3,7 @@ import type { Basis, Recipient, RecipientSource, RunEnd, SkipReason } from "../.
 import { findContact, findPerson } from "../../../projections/contact-identity.ts";
 import { consentForCampaign } from "../../../projections/contact-campaigns.ts";
 import type { Contact } from "../../../projections/contact.ts";
-import { createStates } from "../../../projections/states.ts";
+import { createStates } from "../../../projections/fold-states.ts";
 import { chooseVariant } from "../../template/template.ts";
 import { isSkipRecorded, judgeKnown, sourceFor, type OutreachRules, type OutreachState } from "../decide.ts";
 import { momentIn } from "../quota-day.ts";

@@ -2,7 +2,7 @@ import { CLICK_CHANNELS, type ChannelName, type ClickChannel } from "../../../ev
 import type { OutcomeType } from "../../../events/dispatch-rules.ts";
 import { findChannel, listChannels, pendingOf } from "../../../projections/deliveries.ts";
 import { makeId, type Clock } from "../../../src/platform/clock.ts";
-import type { DispatchMetrics, DispatchTracing } from "../../../src/delivery/ask-network.ts";
+import type { DispatchMetrics, DispatchTracing } from "../../../src/delivery/attempt-dispatches.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/wait-for-outcome.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
 import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/outcome-recorder.ts";

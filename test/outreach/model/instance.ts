@@ -14,7 +14,7 @@ import { createRunner, type Runner } from "../../../src/outreach/start-run.ts";
 import { requestStop } from "../../../src/outreach/run-end.ts";
 import { openSource } from "../../../src/outreach/sources/sources.ts";
 import { createStopWords, createWishReader } from "../../../src/outreach/stop-words.ts";
-import { findOptOutPage, optOut } from "../../../src/recipients/opt-out-page.ts";
+import { findOptOutPage, optOut } from "../../../src/recipients/opt-out-page-actions.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import type { Keyring } from "../../../src/privacy/keyring.ts";
 import { createOptOutCode } from "../../../src/template/short-link.ts";

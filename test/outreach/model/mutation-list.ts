@@ -37,7 +37,7 @@ const one = (name: string, file: string, from: string, to: string): Mutation => 
 
 const TAKE_PLACE = "      state.days.set(day, usedOn(state, day) + 1);\n";
 
-const CAMPAIGN_RULES = "src/outreach/campaigns/rules.ts";
+const CAMPAIGN_RULES = "src/outreach/campaigns/refusal-rules.ts";
 const DECIDED = "src/outreach/decide.ts";
 
 /** Mutations that remove one rule of campaigns each. */
@@ -321,7 +321,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "a page to opt out answers while a message is on its way",
-    "src/recipients/opt-out-page.ts",
+    "src/recipients/opt-out-page-actions.ts",
     "  await untilNotInFlight(context, id);\n",
     "",
   ),

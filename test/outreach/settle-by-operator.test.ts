@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { recipientAmong } from "../../src/recipients/resolve-recipient.ts";
-import { settleMessagesInDoubt, type SettleMessages } from "../../src/outreach/settle-messages.ts";
+import { settleMessagesInDoubt, type SettleMessages } from "../../src/outreach/settle-by-operator.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { LOG_ENGINES } from "../harness/memory/log.ts";
 import { openOutreachOn } from "../harness/memory/outreach.ts";

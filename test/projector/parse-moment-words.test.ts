@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { readMomentWords } from "../../src/projector/moment-words.ts";
+import { readMomentWords } from "../../src/projector/parse-moment-words.ts";
 import { parseMoment } from "../../src/projector/parse-moment.ts";
 import { formatTime } from "../../src/console/parts/time.tsx";
 
