@@ -15,7 +15,7 @@ export interface Injected {
 }
 
 /**
- * Runs programs/append-rounds.ts on `file` under strace with one injection, such as `fsync:error=EIO:when=3`. strace
+ * Runs programs/append-fixed-number.ts on `file` under strace with one injection, such as `fsync:error=EIO:when=3`. strace
  * counts calls for each thread; that suffices, because only one thread of the store writes to the log.
  */
 export async function appendRoundsUnder(injection: string, file: string): Promise<Injected> {
@@ -27,7 +27,7 @@ export async function appendRoundsUnder(injection: string, file: string): Promis
   const speed = injection.includes("signal=") ? [] : ["--seccomp-bpf"];
   const ledger = createLedger();
   const words: string[] = [];
-  const program = startProgram("append-rounds", {
+  const program = startProgram("append-fixed-number", {
     wrapper: ["strace", "-f", ...speed, "-o", trace, "-e", `trace=${calls}`, "-e", `inject=${injection}`],
     arguments: [file],
     onLine: (line) => (/^[?+!] /.test(line) ? ledger.take(line) : words.push(line)),

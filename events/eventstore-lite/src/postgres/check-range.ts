@@ -1,6 +1,6 @@
 import { createLink, GENESIS_HASH } from "../chain.ts";
 import type { Fault, Range } from "../sqlite/verify/check-results.ts";
-import { readHashAt } from "./heads.ts";
+import { readHashAt } from "./point-lookups.ts";
 import { CANONICAL } from "./read.ts";
 import type { Reader } from "./reader.ts";
 

@@ -5,7 +5,7 @@ import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import type { Head, NewEvent, Recorded } from "../store.ts";
 import { type Database, openDatabase, type TransactionSql } from "./database.ts";
 import { readerError } from "./errors.ts";
-import { readHead } from "./heads.ts";
+import { readHead } from "./point-lookups.ts";
 import { migrate } from "./migrate.ts";
 import { takeLog } from "./place-lock.ts";
 import { openReader, quoted } from "./reader.ts";

@@ -27,7 +27,7 @@ import {
   readHead,
   readNow,
   readStreamHead,
-} from "./heads.ts";
+} from "./point-lookups.ts";
 import { confirmPlace, type PostgresLogPlace } from "./log-location.ts";
 import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readOnceBack } from "./read.ts";
 import { openReader } from "./reader.ts";

@@ -17,7 +17,7 @@ import { StoreUnavailable } from "../errors.ts";
 import { decodeAll, type OpenQuery } from "../decode-batches.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../store.ts";
 import { readArchiveEnd, readWholeKeys } from "./archive.ts";
-import { lastPosition } from "./heads.ts";
+import { lastPosition } from "./point-lookups.ts";
 import type { Parameter, Reader } from "./reader.ts";
 
 /** Reads a log, including the events at its beginning that may have been moved to archived segments. */

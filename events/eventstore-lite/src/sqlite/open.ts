@@ -35,7 +35,7 @@ import {
   readHashAt,
   readHead,
   readStreamHead,
-} from "./read/heads.ts";
+} from "./read/point-lookups.ts";
 import { type LogReader, readBatches, readCanonical, readFolded, readKeys } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
 import type { SqliteWriterOptions } from "./writer/serve-writer.ts";

@@ -6,7 +6,7 @@ import type { OpenedSegment } from "../../segments/segment.ts";
 import { markAsCopy, writeEpochs } from "../epochs.ts";
 import { createDatabaseFile, refuseExisting } from "../new-file.ts";
 import { createDatabaseReader } from "../read/database-reader.ts";
-import { readHead } from "../read/heads.ts";
+import { readHead } from "../read/point-lookups.ts";
 import { createSchema } from "../schema.ts";
 import { applyFillSettings, requireSqliteVersion } from "../connection-settings.ts";
 import { createKeepKey } from "../fill-copy.ts";

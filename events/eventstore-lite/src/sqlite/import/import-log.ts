@@ -11,7 +11,7 @@ import { refuseStaleFiles } from "../stale-files.ts";
 import { createDatabaseFile, refuseRemains } from "../new-file.ts";
 import { takeOwnership } from "../ownership.ts";
 import { createDatabaseReader } from "../read/database-reader.ts";
-import { readHead } from "../read/heads.ts";
+import { readHead } from "../read/point-lookups.ts";
 import { createSchema, requireOurFormat } from "../schema.ts";
 import { applyFillSettings, requireSqliteVersion } from "../connection-settings.ts";
 import { createAdd } from "./add-events.ts";
