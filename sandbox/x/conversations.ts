@@ -1,7 +1,7 @@
 import { http } from "msw";
 import { ORIGINS } from "../network.ts";
 import { refuseId } from "./error-answers.ts";
-import { shownUser, USER_FIELDS, withChoices } from "./fields.ts";
+import { shownUser, USER_FIELDS, withChoices } from "./requested-fields.ts";
 import { guarded } from "./guard.ts";
 import { conversationOf, visibleTo } from "./messages.ts";
 import { paged } from "./page.ts";

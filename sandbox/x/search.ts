@@ -1,7 +1,7 @@
 import { http } from "msw";
 import { ORIGINS } from "../network.ts";
 import { invalidParameter, invalidRequest } from "./error-answers.ts";
-import { shownUser, USER_FIELDS, withChoices } from "./fields.ts";
+import { shownUser, USER_FIELDS, withChoices } from "./requested-fields.ts";
 import { guarded, type Terms } from "./guard.ts";
 import { paged, type PageSize } from "./page.ts";
 import { oldestSearched, recentPosts, snowflakeAt } from "./posts.ts";

@@ -1,7 +1,7 @@
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
 import { invalidParameter, invalidRequest, refuseId, resourceNotFound, unauthorized } from "./error-answers.ts";
-import { shownUser, USER_FIELDS, withChoices } from "./fields.ts";
+import { shownUser, USER_FIELDS, withChoices } from "./requested-fields.ts";
 import { guarded, type Terms } from "./guard.ts";
 import { paged, type PageSize } from "./page.ts";
 import { LIST_ID, type Person } from "./people.ts";

@@ -9,7 +9,7 @@ import { missingKeys } from "../privacy/missing-keys.ts";
 import { openLog } from "../privacy/open-log.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import { refuseArchive, withoutSlash } from "./backup-place.ts";
-import { readSettled, verifyIncrements } from "./from-increments.ts";
+import { readSettled, verifyIncrements } from "./extract-from-increments.ts";
 import { readIncrements } from "./increments-manifest.ts";
 import { openIncrements, writeRemoteIncrement } from "./remote-increments.ts";
 import { loadMasterKey } from "./restore.ts";

@@ -7,7 +7,7 @@ import { locateFiles, locateLog } from "../privacy/locate-log.ts";
 import { type Moment, parseMoment } from "../projector/parse-moment.ts";
 import { keyError, parseKey } from "../vault/derive-keys.ts";
 import { loadKeyFile } from "../vault/master-key.ts";
-import { extractBackup, readSettled } from "./from-increments.ts";
+import { extractBackup, readSettled } from "./extract-from-increments.ts";
 import { isIncremental, readIncrements } from "./increments-manifest.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
 import { putBack, refuseTaken } from "./put-backup-in-place.ts";

@@ -3,7 +3,7 @@ import type { DataOf, LogStore } from "../../events/catalog.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import { makeId, sleep } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
-import { classifyError } from "./error-kind.ts";
+import { classifyError } from "./classify-store-error.ts";
 import {
   createEventLog,
   type EventLog,

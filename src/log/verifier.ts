@@ -2,7 +2,7 @@ import type { CheckpointStore } from "eventstore-lite/proof";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
-import { classifyError } from "./error-kind.ts";
+import { classifyError } from "./classify-store-error.ts";
 import { type EventMetadata, STREAMS, type StateContext } from "./event-log.ts";
 import { compare, type Compared, type KnownHead, readKnownHeads } from "./signed-checkpoint.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";

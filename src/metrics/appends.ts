@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
 import type { Commit } from "eventstore-lite";
-import { classifyError } from "../log/error-kind.ts";
+import { classifyError } from "../log/classify-store-error.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { createCounter, createHistogram, lookUp } from "./instruments.ts";
 

@@ -12,7 +12,7 @@ import type { Contacts } from "../../projections/contact.ts";
 import { asOf, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
 import { UNKNOWN_RECIPIENT } from "../recipients/recipients.operations.ts";
 import { findNamed, recipientAnswer, recipientName } from "../recipients/resolve-recipient.ts";
-import { warnOfSlips } from "../template/check-text.ts";
+import { warnOfSlips } from "../template/warn-of-slips.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
 import { warnOfMissingFields } from "./campaigns/change-campaign.ts";
 import { describeOtherConsents, joinDetail } from "./campaigns/refusal-rules.ts";

@@ -2,7 +2,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import { countLinesBeforeFault } from "../platform/decode-utf8.ts";
 import { readCsvRows } from "./file/csv.ts";
 import { createCellNotes, type RowRefusal } from "./file/import-remarks.ts";
-import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
+import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format-and-limits.ts";
 import { shortened } from "../template/normalize-field.ts";
 import { type Columns, LINK_COLUMNS, nameAsInFile, RECIPIENT_COLUMNS, SUPPRESSION_COLUMNS } from "./file/header.ts";
 import { readJsonRows, readJsonlRows } from "./file/json.ts";

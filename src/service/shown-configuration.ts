@@ -5,7 +5,7 @@ import type { ConsoleSettings } from "../console/page-context.ts";
 import { describeExpiries, type SourcedToken } from "../config/tokens.ts";
 import { WHAT_IF_RULES } from "../config/what-if.ts";
 import { WHY_CHARACTERS_MAX } from "../delivery/dead-letters.ts";
-import { SENT_BYTES_MAX, SENT_SUPPRESSIONS_BYTES_MAX } from "../recipients/file/format.ts";
+import { SENT_BYTES_MAX, SENT_SUPPRESSIONS_BYTES_MAX } from "../recipients/file/format-and-limits.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
 import { isoTime, makeId, systemClock } from "../platform/clock.ts";

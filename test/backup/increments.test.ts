@@ -20,7 +20,7 @@ import { newDatabase } from "eventstore-lite/testing";
 import { audit as auditCommand } from "../../src/commands/audit.ts";
 import { archive as archiveCommand, backup } from "../../src/commands/backup.ts";
 import { measureAll } from "../../src/backup/copy-file.ts";
-import { readSettled } from "../../src/backup/from-increments.ts";
+import { readSettled } from "../../src/backup/extract-from-increments.ts";
 import { type Increments, readIncrements } from "../../src/backup/increments-manifest.ts";
 import { MANIFEST, NAMES, SECRET_FILES, signManifest } from "../../src/backup/manifest.ts";
 import { key } from "../../src/commands/key.ts";

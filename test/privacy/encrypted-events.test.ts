@@ -5,7 +5,7 @@ import type { Codec, NewEvent, Recorded as Stored } from "eventstore-lite";
 import { codec as withoutKeys, makeEvent, ENCRYPTED_TYPES, encryptingCodec, type Event } from "../../events/catalog.ts";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { InvalidEvent } from "../../events/event.ts";
-import { classifyError } from "../../src/log/error-kind.ts";
+import { classifyError } from "../../src/log/classify-store-error.ts";
 import { anyEvent } from "../events/from-schema.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { finished } from "./encrypted.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { readFileSync } from "node:fs";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
-import type { RecipientsFormat } from "../../src/recipients/file/format.ts";
+import type { RecipientsFormat } from "../../src/recipients/file/format-and-limits.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 
 const fixture = (name: string) => new Uint8Array(readFileSync(new URL(`../fixtures/${name}`, import.meta.url)));

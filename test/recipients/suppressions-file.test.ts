@@ -4,7 +4,7 @@ import { parseSuppressions, type SuppressionRow } from "../../src/recipients/rec
 import { nameHashKey } from "../../src/recipients/suppress.ts";
 import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import { REASON_CHARS_MAX } from "../../src/recipients/file/suppression-row.ts";
-import type { RecipientsFormat } from "../../src/recipients/file/format.ts";
+import type { RecipientsFormat } from "../../src/recipients/file/format-and-limits.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 const hashesOf = createSuppressionHashes(new Uint8Array(32).fill(1));

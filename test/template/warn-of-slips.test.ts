@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { warnOfSlips } from "../../src/template/check-text.ts";
+import { warnOfSlips } from "../../src/template/warn-of-slips.ts";
 
 test.each([
   ["Hi {name}, how are you?", 'line 1: "{name}" is sent as it stands'],

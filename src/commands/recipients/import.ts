@@ -14,7 +14,7 @@ import {
   RECIPIENTS_FORMATS,
   type RecipientsFormat,
   FILE_BYTES_MAX,
-} from "../../recipients/file/format.ts";
+} from "../../recipients/file/format-and-limits.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import type { Config } from "../../config/config.ts";
 import { Option, readConfig } from "../shared/command.ts";

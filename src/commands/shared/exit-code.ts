@@ -1,4 +1,4 @@
-import { classifyError } from "../../log/error-kind.ts";
+import { classifyError } from "../../log/classify-store-error.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
 import { systemCode } from "../../platform/system-fault.ts";
 import { EXIT } from "./terminal.ts";

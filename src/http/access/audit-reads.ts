@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ReadResource } from "../../../events/access.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
-import { classifyError } from "../../log/error-kind.ts";
+import { classifyError } from "../../log/classify-store-error.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { appendRead, type Append, type PersonalRead } from "../../privacy/read-audit.ts";

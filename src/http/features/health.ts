@@ -3,7 +3,7 @@ import { CHANNELS } from "../../../events/channel-names.ts";
 import { RunPaused } from "../../../events/outreach.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
 import type { RunState } from "../../../projections/current-run.ts";
-import { classifyError } from "../../log/error-kind.ts";
+import { classifyError } from "../../log/classify-store-error.ts";
 import { fingerprintLog } from "../../log/log-fingerprint.ts";
 import { METRICS_TYPE } from "../../metrics/metrics.ts";
 import { isoTime } from "../../platform/clock.ts";

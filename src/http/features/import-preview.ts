@@ -4,7 +4,7 @@ import { importPage } from "../../console/pages/import.tsx";
 import { count, named, oneOf, orNull, text } from "../../platform/common-schemas.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { csvHead, csvRecord } from "../../log/export-formats/csv.ts";
-import { SENT_BYTES_MAX } from "../../recipients/file/format.ts";
+import { SENT_BYTES_MAX } from "../../recipients/file/format-and-limits.ts";
 import { RECIPIENT_COLUMNS } from "../../recipients/file/header.ts";
 import { WHY_MAPPED } from "../../recipients/file/column-map.ts";
 import { DATE_ORDERS } from "../../recipients/parse-day.ts";

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { CELL_NOTES, describeCellNote, type CellNote } from "../../recipients/file/import-remarks.ts";
-import { formatOfName, REMARKS_MAX, type RecipientsFormat } from "../../recipients/file/format.ts";
+import { formatOfName, REMARKS_MAX, type RecipientsFormat } from "../../recipients/file/format-and-limits.ts";
 import { readInWorker, type RowOf } from "../../recipients/file/read-in-worker.ts";
 import type { ReadTask, Remarks } from "../../recipients/file/read-thread.ts";
 import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";

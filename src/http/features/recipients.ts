@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { importReportPage } from "../../console/pages/import.tsx";
 import { importRecipients } from "../../recipients/import.ts";
-import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
+import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format-and-limits.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { findHeld } from "../../recipients/release-held-recipient.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";

@@ -3,7 +3,7 @@ import { channelName, CHANNELS, sortChannels, type ChannelName } from "../../../
 import { level, type Level } from "../../../events/delivery.ts";
 import type { Settlement } from "../../delivery/wait-for-outcome.ts";
 import { ATTEMPT_TIMEOUT_MS } from "../../delivery/attempt-dispatches.ts";
-import { classifyError } from "../../log/error-kind.ts";
+import { classifyError } from "../../log/classify-store-error.ts";
 import type { NewEvent } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/counts-and-lists.ts";
 import { status } from "elysia";

@@ -6,7 +6,7 @@ import {
   SUPPRESSIONS_FORMATS,
   type SuppressionsFormat,
 } from "../../recipients/export-suppressions.ts";
-import { SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/file/format.ts";
+import { SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/file/format-and-limits.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { REASON_CHARS_MAX } from "../../recipients/file/suppression-row.ts";
 import { importSuppressions } from "../../recipients/import-suppressions.ts";

@@ -1,5 +1,5 @@
 import { isStoreError, type IdempotencyKey } from "eventstore-lite";
-import { classifyError } from "../../log/error-kind.ts";
+import { classifyError } from "../../log/classify-store-error.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent, eventAt } from "../../log/event-log.ts";
 import { errorFields, type Logger } from "../../platform/logger.ts";
 import { BODY_BYTES_MAX } from "./body.ts";

@@ -1,4 +1,4 @@
-import { classifyError } from "../../log/error-kind.ts";
+import { classifyError } from "../../log/classify-store-error.ts";
 import { formatShare, ProjectionFolding } from "../../projector/late-projections.ts";
 import { MomentFolding } from "../../projector/log-reader.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";

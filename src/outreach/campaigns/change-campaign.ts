@@ -8,7 +8,7 @@ import type { Config } from "../../config/config.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { parseTimezone } from "../../platform/parse-timezone.ts";
-import { warnOfSlips } from "../../template/check-text.ts";
+import { warnOfSlips } from "../../template/warn-of-slips.ts";
 import { fieldName } from "../../template/normalize-field.ts";
 import { missingPlaceholders, type Template } from "../../template/template.ts";
 import { warnOfNoOptOut } from "../stop-words.ts";

@@ -1,5 +1,5 @@
 import { shortened } from "../../template/normalize-field.ts";
-import type { Some } from "./format.ts";
+import type { Some } from "./format-and-limits.ts";
 
 /** Kinds of notes about a cell whose row was accepted. */
 export const CELL_NOTES = [

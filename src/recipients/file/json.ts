@@ -1,6 +1,6 @@
 import { ServiceError } from "../../platform/service-error.ts";
 import { columnFault, shownName, toHeader, type Columns, type Header } from "./header.ts";
-import { ROWS_MAX } from "./format.ts";
+import { ROWS_MAX } from "./format-and-limits.ts";
 import type { Cells, FileRow } from "./row.ts";
 
 /** Reads the rows of a JSON file: an array of objects, or an object whose only member is such an array. */

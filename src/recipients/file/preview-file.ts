@@ -6,7 +6,7 @@ import { DATE_ORDERS, parseDay, type DateOrder } from "../parse-day.ts";
 import { decodeText, parseRecipients } from "../recipients-file.ts";
 import type { ColumnMap, WhyMapped } from "./column-map.ts";
 import { readCsvTable } from "./csv.ts";
-import type { RecipientsFormat } from "./format.ts";
+import type { RecipientsFormat } from "./format-and-limits.ts";
 import { guessedColumn, isOptOutColumn, missedColumn } from "./header-names.ts";
 import { findMeanings, RECIPIENT_COLUMNS } from "./header.ts";
 import { readJsonlRows, readJsonRows } from "./json.ts";

@@ -8,7 +8,7 @@ import type { DateOrder } from "../parse-day.ts";
 import type { ColumnMap } from "./column-map.ts";
 import { previewRecipients, type FilePreview } from "./preview-file.ts";
 import type { CellNote } from "./import-remarks.ts";
-import { REMARKS_MAX, type RecipientsFormat, type Some } from "./format.ts";
+import { REMARKS_MAX, type RecipientsFormat, type Some } from "./format-and-limits.ts";
 
 /** Remarks on a file: the rows that were refused, and the cells that were changed. */
 export interface Remarks {
