@@ -199,9 +199,10 @@ export interface DisclosingPage {
   readonly isMissing?: boolean;
 }
 
-/** Redirect of a search, or of a name in an address, to the page that it means. */
+/** Redirect of a search, or of a name in an address, to the page that it means; or back to a page, with a notice. */
 export interface OtherPage {
   readonly location: `/${string}`;
+  readonly notice?: Notice;
   /**
    * Details for the event that records who read personal data. The redirect alone already tells the reader that the
    * recipient exists.

@@ -126,6 +126,7 @@ const STYLES = [
  */
 const SCRIPTS = [
   new URL("./script/page.js", import.meta.url),
+  new URL("./script/bulk.js", import.meta.url),
   new URL("./script/charts.js", import.meta.url),
   new URL("./script/panel.js", import.meta.url),
   new URL("./script/live.js", import.meta.url),

@@ -649,22 +649,39 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
     },
   );
 
-  test.each([1_440, 390])("at %d px, two clicks retry all dead letters of a cause", async (width) => {
-    await closeChat(4);
-    expect((await service.post("/api/deliveries/resume", { channel: "chat" }, BEARER)).status).toBe(200);
-    const operator = await operatorOf(browser, "by mouse", { viewport: { width, height: 800 } });
-    const { page, press, sees } = operator;
-    await signInByRequest(page, service);
-    const readClicks = await countClicks(page);
-    await page.goto(new URL("/deliveries?error=no_request", service.url).href);
-    await page.getByText("Retry 3…", { exact: true }).click();
-    expect(await page.locator("dialog[open]").getByText("so retrying cannot create duplicates").count()).toBe(1);
-    await press("Retry 3");
-    await sees("3 dispatches were retried.");
-    expect([readClicks(), await overhangOf(page), operator.wrong]).toEqual([2, 0, []]);
-    expect(await violationsOf(page)).toEqual([]);
-    await page.context().close();
-  });
+  test.each([1_440, 390])(
+    "at %d px, two clicks retry all dead letters of a cause, and none without a tick retries others",
+    async (width) => {
+      await closeChat(4);
+      expect((await service.post("/api/deliveries/resume", { channel: "chat" }, BEARER)).status).toBe(200);
+      const operator = await operatorOf(browser, "by mouse", { viewport: { width, height: 800 } });
+      const { page, press, sees } = operator;
+      await signInByRequest(page, service);
+      const readClicks = await countClicks(page);
+      await page.goto(new URL("/deliveries?error=no_request", service.url).href);
+      const retryTicked = page.getByRole("button", { name: "Retry…" });
+      const readReason = async () => [
+        await retryTicked.getAttribute("aria-disabled"),
+        await page.getByText("Tick a dead letter first.").isVisible(),
+      ];
+      expect(await readReason()).toEqual(["true", true]);
+      await retryTicked.press("Enter");
+      await page.locator("input[name=source]").first().check();
+      expect(await readReason()).toEqual([null, false]);
+      await page.locator("input[name=source]").first().uncheck();
+      expect(await readReason()).toEqual(["true", true]);
+      expect(page.url()).toContain("/deliveries?");
+      expect(await violationsOf(page)).toEqual([]);
+      const before = readClicks();
+      await page.getByText("Retry 3…", { exact: true }).click();
+      expect(await page.locator("dialog[open]").getByText("so retrying cannot create duplicates").count()).toBe(1);
+      await press("Retry 3");
+      await sees("3 dispatches were retried.");
+      expect([readClicks() - before, await overhangOf(page), operator.wrong]).toEqual([2, 0, []]);
+      await sees(page.locator(".tile", { hasText: "Chat" }).getByText("Up to date"));
+      await page.context().close();
+    },
+  );
 
   test("every page of the console has an action", () => {
     const pages = describeEndpoints().filter(

@@ -194,6 +194,10 @@ for (const way of TRIED) {
       await operator.press("Resume Chat");
       const cause = operator.page.locator(".cause").filter({ hasText: "No request was possible" });
       await operator.sees(cause);
+      if (way === "by mouse, without script") {
+        await operator.press(cause.getByRole("button", { name: "Retry…" }));
+        await operator.sees("Nothing was ticked.");
+      }
       await operator.unfold("Retry 1…");
       await operator.sees(operator.page.getByRole("heading", { name: "Retry 1 dispatch to Chat?" }));
       await operator.press("Retry 1");

@@ -154,6 +154,9 @@ function Cause({ view, group }: GroupProps): VNode {
                 Retry…
               </button>
             ) : null}
+            <small id={`untouched-${name}-${error}`} hidden>
+              Tick a dead letter first.
+            </small>
           </div>
         )}
         <ul class="letter-rows">
@@ -307,10 +310,12 @@ export const decideLettersPage = consolePage({
       : query.getAll("source").flatMap((text) => (/^\d{1,15}$/.test(text) ? [Number(text)] : []));
     const chosen = await countChosen(view, { texts: { channel, error }, sources, timezone, recognisesMs });
     const back = addressWith("/deliveries", new URLSearchParams(), {});
-    const title =
-      chosen === undefined
-        ? "Nothing is chosen"
-        : `${act === "retry" ? "Retry" : "Discard"} ${countInWords(chosen.count, "dead letter")} of ${chosen.backlog.title}?`;
+    if (chosen === undefined) {
+      const text = "Nothing was ticked. Tick dead letters, or all of a cause, and press the button again.";
+      return { location: "/deliveries", notice: { text, isFault: true }, disclosed: {} };
+    }
+    const verb = act === "retry" ? "Retry" : "Discard";
+    const title = `${verb} ${countInWords(chosen.count, "dead letter")} of ${chosen.backlog.title}?`;
     const filter = { channel: channel ?? "", error: error ?? "" };
     const fields: Record<string, string> =
       sources === undefined
@@ -320,13 +325,7 @@ export const decideLettersPage = consolePage({
       <ConsoleDocument title={title} path="/deliveries" view={view} isStill>
         <section class="confirm">
           <h1>{title}</h1>
-          {chosen === undefined ? (
-            <p>
-              <A href={back}>Tick the dead letters</A>, or all of them, and press the button again.
-            </p>
-          ) : (
-            <DecideLetters {...{ back, act, fields, ...chosen }} />
-          )}
+          <DecideLetters {...{ back, act, fields, ...chosen }} />
         </section>
       </ConsoleDocument>
     );

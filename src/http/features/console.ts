@@ -190,6 +190,7 @@ export function consoleEndpoints(context: HttpContext) {
             all: "`true`: all that match.",
             source: "The position of a chosen event; may be given several times.",
           },
+          elsewhere: "Page Deliveries with a notice, if nothing is chosen.",
         },
       ),
     )
@@ -320,15 +321,8 @@ function show({ console, sessions, notices, visits, projector, config }: HttpCon
     const notice = mode === "navigate" ? notices.read(request) : undefined;
     const { before: lastVisit, setCookie: visited } = visits(request, projector.position);
     const formToken = sessions.formToken(request);
-    const visit = {
-      parameters: params,
-      query,
-      language,
-      formToken,
-      notice,
-      lastVisit,
-      caller: sessions.tokenOf(request),
-    };
+    const caller = sessions.tokenOf(request);
+    const visit = { parameters: params, query, language, formToken, notice, lastVisit, caller };
     const rendered = await console.render(page, visit);
     if (rendered === undefined) throw problems.notFound();
     if (rendered.disclosed !== undefined) {
@@ -336,7 +330,8 @@ function show({ console, sessions, notices, visits, projector, config }: HttpCon
       call.disclosed = { ...disclosed, ...discloseRecipient(recipient) };
     }
     if (rendered.outcome === "elsewhere") {
-      return whole(redirect(303, rendered.location, NO_STORE));
+      const told = rendered.notice && { "set-cookie": notices.give(rendered.notice) };
+      return whole(redirect(303, rendered.location, { ...NO_STORE, ...told }));
     }
     // A response sets at most one cookie. If this response clears the notice, the browser's next page stores the visit.
     const headers = {

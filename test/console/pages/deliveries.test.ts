@@ -55,7 +55,13 @@ async function openBrowser(given: Given = {}) {
     expect(answer.status).toBe(303);
     return pageAt(answer.headers.get("location") ?? "", answer.headers.get("set-cookie")?.split(";")[0]);
   };
-  return { harness, pageAt, press, send };
+  /** Opens an address that redirects. Returns the resulting page. */
+  const follow = async (path: string): Promise<string> => {
+    const { status, headers } = await ask(harness.app, path, { headers: { cookie } });
+    expect(status).toBe(303);
+    return pageAt(headers.get("location") ?? "", headers.get("set-cookie")?.split(";")[0]);
+  };
+  return { harness, pageAt, press, send, follow };
 }
 
 function formsIn(page: string) {
@@ -249,10 +255,15 @@ describe("a browser on the page of deliveries", () => {
     ]);
   });
 
-  test("is told that nothing is chosen", async () => {
-    const { pageAt } = await openWithLetters();
-    for (const chosen of ["channel=chat", "channel=messaging&all=true", "all=true", "channel=chat&source=x"])
-      expect(await pageAt(`/deliveries/decide?${chosen}`)).toContain("<h1>Nothing is chosen</h1>");
+  test("returns with a notice if nothing was ticked", async () => {
+    const { harness, pageAt, follow } = await openWithLetters();
+    for (const chosen of ["channel=chat", "channel=messaging&all=true", "all=true", "channel=chat&source=x"]) {
+      const page = await follow(`/deliveries/decide?${chosen}`);
+      expect(page).toContain("<h1>Deliveries</h1>");
+      expect(page).toMatch(/<p role="alert">Nothing was ticked\. Tick dead letters/);
+    }
+    expect(await pageAt("/deliveries")).not.toContain("Nothing was ticked");
+    expect(await harness.events("PersonalDataRead")).toEqual([]);
   });
 
   test("retries letters that may arrive twice only by a separate button", async () => {
