@@ -72,6 +72,12 @@ export interface NewsSums {
   in_doubt: number;
 }
 
+/** Operators' decisions on dead letters within a quarter of an hour. */
+interface LetterDecisions {
+  retried: number;
+  discarded: number;
+}
+
 /**
  * Numbers and positions of the last days' events, from which the console's list of news is made. Holds nothing
  * personal.
@@ -86,6 +92,7 @@ export interface News {
    */
   troubles: Map<string, NewsTrouble>;
   sums: Quarters<NewsSums>;
+  decisions: Quarters<LetterDecisions>;
 }
 
 /** Maximum number of event positions kept for one line in the list of news. No line shows more events than this. */
@@ -149,7 +156,7 @@ const COUNTED = [
 
 export const news: Projection<News> = {
   name: "news",
-  version: 6,
+  version: 7,
   types: [
     ...COUNTED,
     "RunStarted",
@@ -168,7 +175,7 @@ export const news: Projection<News> = {
     "CircuitClosed",
     "ChannelSuspended",
   ],
-  initial: () => ({ quarters: new Map(), runs: new Map(), troubles: new Map(), sums: new Map() }),
+  initial: () => ({ quarters: new Map(), runs: new Map(), troubles: new Map(), sums: new Map(), decisions: new Map() }),
   evolve(state, event) {
     evolveNews(state, event);
     return state;
@@ -234,6 +241,10 @@ function evolveNews(state: News, event: Folded): void {
       break;
     case "DirectMessageReceived":
       sumsAt(state, at).replies++;
+      break;
+    case "DispatchRetryRequested":
+    case "DispatchDiscarded":
+      decideLetter(state, event, at);
       break;
     default:
   }
@@ -411,6 +422,19 @@ function recover(state: News, channel: ChannelName, position: number, at: number
   if (isRemoved) late.isRemoved = true;
   late.last = at;
   keep(late.positions, position);
+}
+
+function decideLetter(
+  { decisions }: News,
+  { type, data }: Folded<"DispatchRetryRequested" | "DispatchDiscarded">,
+  at: number,
+): void {
+  if ("in_doubt" in data) return;
+  quarterAt(decisions, at, noDecisions)[type === "DispatchDiscarded" ? "discarded" : "retried"]++;
+}
+
+export function noDecisions(): LetterDecisions {
+  return { retried: 0, discarded: 0 };
 }
 
 function sumsAt({ sums }: News, at: number): NewsSums {

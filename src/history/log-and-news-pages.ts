@@ -5,7 +5,7 @@ import { MomentFolding } from "../projector/log-reader.ts";
 import { findPlace, startOfDay } from "../projector/parse-moment.ts";
 import { toNews, toPeople, type DaySpan, type NewsLine } from "./news.ts";
 import type { SomeStates } from "../../projections/all.ts";
-import { noSums } from "../../projections/news.ts";
+import { noDecisions, noSums } from "../../projections/news.ts";
 import { labelOf, periodsOf } from "../../projections/counts-by-period.ts";
 import { noClicks } from "../../projections/suspected-clicks.ts";
 import { msOf } from "../../projections/time.ts";
@@ -164,6 +164,7 @@ export async function readNews(moment: NewsMoment, { timezone, day, since, limit
   ) => periodsOf(quarters, { ...periods, until: nextDay(until, timezone) - 1 }, none);
   const clicks = inOf(states.suspected.quarters, noClicks);
   const sums = inOf(states.news.sums, noSums);
+  const decisions = inOf(states.news.decisions, noDecisions);
   const days = inOf(states.timeline.quarters, noMessages).map(({ start, counts }, at): NewsDay => {
     const { replies, dead } = sums[at]!.counts;
     const people = toPeople(clicks[at]!.counts);
@@ -171,7 +172,7 @@ export async function readNews(moment: NewsMoment, { timezone, day, since, limit
       ...(counts.sent > 0 ? [`${grouped(counts.sent)} sent`] : []),
       ...(people > 0 ? [`${countInWords(people, "click")} by people`] : []),
       ...(replies > 0 ? [countInWords(replies, "reply", "replies")] : []),
-      ...(dead > 0 ? [`${countInWords(dead, "dispatch", "dispatches")} given up`] : []),
+      ...sayLetters({ dead, ...decisions[at]!.counts }),
     ].join(" · ");
     return { date: labelOf(start, periods), start, end: nextDay(start, timezone), sums: summed, lines: undefined };
   });
@@ -197,6 +198,21 @@ export async function readNews(moment: NewsMoment, { timezone, day, since, limit
     /** Day with which the next page begins. Undefined on the last page. */
     older: oldest.start > from ? labelOf(oldest.start - 1, periods) : undefined,
   };
+}
+
+interface LetterCounts {
+  readonly dead: number;
+  readonly retried: number;
+  readonly discarded: number;
+}
+
+/** Says how many dispatches were given up, retried and discarded; empty if none were. */
+function sayLetters({ dead, retried, discarded }: LetterCounts): readonly string[] {
+  const all = [[dead, "given up"] as const, [retried, "retried"] as const, [discarded, "discarded"] as const];
+  const [first, ...others] = all.filter(([number]) => number > 0);
+  if (first === undefined) return [];
+  const head = `${countInWords(first[0], "dispatch", "dispatches")} ${first[1]}`;
+  return [[head, ...others.map(([number, done]) => `${grouped(number)} ${done}`)].join(", ")];
 }
 
 /** Returns the time of the event at a position, in ms since 1970; infinite if the log ends before it. */

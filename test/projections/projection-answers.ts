@@ -25,9 +25,10 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
   const states = PROJECTION_NAMES.filter((name) => (name as string) !== NEW).map((name) => {
     const projection = projectionOf(name);
     const folded = fold(projection, projection.initial(), events);
-    // Later versions added two members, which the old answers do not have: `signals` (costs by day) to the runs, and
-    // `contacted` to the counts of messages.
-    const known = name === "runs" ? { ...(folded as object), signals: undefined } : folded;
+    // Later versions added three members, which the old answers do not have: `signals` (costs by day) to the runs,
+    // `decisions` on dead letters to the news, and `contacted` to the counts of messages.
+    const added = name === "runs" ? { signals: undefined } : name === "news" ? { decisions: undefined } : undefined;
+    const known = added === undefined ? folded : { ...(folded as object), ...added };
     const encoded = encodeState(name === "results" ? toFormerResults(folded as Results) : known);
     const state = name === "stats" || name === "timeline" ? encoded.replaceAll(/,"contacted":\d+/g, "") : encoded;
     // Later versions give each message a campaign. The messages in these logs have none, so it is `default`.

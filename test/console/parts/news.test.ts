@@ -71,6 +71,23 @@ test("a day is a few lines with the counts of its run, its clicks and what went 
   expect((await textsAt(page, ".badge.bad")).map(({ text }) => text)).toContain("Error");
 });
 
+test("the sums of a day say how many dispatches were given up, retried and discarded, only where there are some", async () => {
+  const { harness, pass } = await openTimed();
+  const letter = (source: number) => ({ event_id: `e${source}`, source, channel: "chat" as const });
+  const retry = (source: number): NewEvent => ({ type: "DispatchRetryRequested", data: letter(source) });
+  const sums = async () => (await textsAt(await pageAt(harness, "/activity"), ".day > header")).map(({ text }) => text);
+  await harness.append("delivery-chat", abandoned, abandoned, retry(1));
+  await harness.append("delivery-chat", { type: "DispatchDiscarded", data: { ...letter(2), why: "over" } });
+  await harness.append("delivery-chat", {
+    type: "DispatchRetryRequested",
+    data: { ...letter(3), in_doubt: true, may_double: true },
+  });
+  expect((await sums())[0]).toEndWith("2 dispatches given up, 1 retried, 1 discarded");
+  pass(24);
+  await harness.append("delivery-chat", retry(4));
+  expect((await sums())[0]).toEndWith("1 dispatch retried");
+});
+
 test("a line unfolds to what went wrong first, to ten rows and a link to the rest, and is no link itself", async () => {
   const page = await pageAt(await openNews(), "/activity");
   const run = page.slice(page.indexOf(`id="run-${RUN}"`));
