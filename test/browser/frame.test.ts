@@ -69,6 +69,33 @@ describe.skipIf(!hasBrowser)("the frame of the console", () => {
     await Promise.all([page.waitForURL(/\/people\/@yuki_tests$/), width < 500 ? option.tap() : option.click()]);
   });
 
+  test.each(WIDTHS)("three clicks lead from Overview to a new follow-up campaign, at %d px", async (width) => {
+    const page = await openAt(width, "/");
+    let clicks = 0;
+    const click = async (role: "button" | "link", name: string): Promise<void> => {
+      clicks++;
+      const target = page.getByRole(role, { name, exact: true }).filter({ visible: true }).first();
+      await (width < 500 ? target.tap() : target.click());
+    };
+    await click("link", "Campaigns");
+    await page.waitForURL(/\/campaigns$/);
+    await expectAccessible(page);
+    await click("button", "Follow up default…");
+    const dialog = page.getByRole("dialog", { name: "Follow up default" });
+    const name = width === WIDTHS[0] ? "default-follow-up" : "default-follow-up-2";
+    await dialog.waitFor();
+    expect(await dialog.getByLabel("Name", { exact: true }).inputValue()).toBe(name);
+    expect(await dialog.getByLabel("Got a message of").inputValue()).toBe("default");
+    expect(await dialog.getByLabel("Since then they").inputValue()).toBe("");
+    await expectAccessible(page);
+    await dialog.locator("textarea[name=text]").fill(`Still on, {{name|there}}? Reply STOP to end this.`);
+    await click("button", "Create campaign");
+    await page
+      .getByText(`The campaign ${name} was created, for recipients who got a message of default and did not reply.`)
+      .waitFor();
+    expect(clicks).toBeLessThanOrEqual(3);
+  });
+
   test.each(WIDTHS)("the slider's track keeps its place while its thumb is dragged, at %d px", async (width) => {
     const page = await openAt(width, "/people");
     await page.keyboard.press("t");

@@ -5,9 +5,9 @@ import { countInWords, formatPercent, grouped } from "../../platform/counts-and-
 import { describeSkip, SKIP_REASONS } from "../../recipients/list-recipients.ts";
 import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { campaignHref } from "../hrefs.ts";
-import { consolePage, useView, type View } from "../page-context.ts";
-import { ConfirmedAction, Field, Lines, toSpaces } from "../parts/action-form.tsx";
-import { AudienceFields } from "../parts/audience-fields.tsx";
+import { consolePage, type View } from "../page-context.ts";
+import { ConfirmedAction, toSpaces } from "../parts/action-form.tsx";
+import { CampaignForm, FollowUpButton } from "../parts/campaign-form.tsx";
 import { RunName } from "../parts/events.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { RunForm } from "../parts/run-form.tsx";
@@ -21,6 +21,7 @@ export const campaignsPage = consolePage({ reads: ["account", "campaigns", "stat
 
 function renderCampaigns(view: View<"account" | "campaigns" | "stats">): VNode {
   const campaigns = readCampaigns(view, view.settings.campaigns);
+  const isActing = view.formToken !== undefined;
   return (
     <ConsoleDocument title="Campaigns" path="/campaigns" view={view}>
       <Head
@@ -36,6 +37,7 @@ function renderCampaigns(view: View<"account" | "campaigns" | "stats">): VNode {
           ...numbers("sent"),
           "changed",
           { head: "state", kind: "state" },
+          ...(isActing ? ["next"] : []),
         ]}
         rows={campaigns.map((campaign) => [
           <A href={campaignHref(campaign.name)}>
@@ -45,6 +47,7 @@ function renderCampaigns(view: View<"account" | "campaigns" | "stats">): VNode {
           campaign.sent,
           campaign.changed_at === null ? "by the settings" : <Time at={campaign.changed_at} />,
           <Badge state={toState(campaign)} />,
+          ...(isActing ? [<FollowUpButton campaign={campaign} />] : []),
         ])}
         isTall
       />
@@ -101,6 +104,7 @@ async function renderCampaign(view: CampaignView) {
             <RunForm limits={isOwn ? { campaign: name } : {}} back={href} isFirst />
           ) : null}
           {isOwn && isOpen ? <CampaignForm names={names} campaign={campaign} /> : null}
+          {campaign.followUpName === undefined ? null : <CampaignForm names={names} follows={campaign} />}
           {isOwn && isOpen ? <EndForm name={name} back={href} /> : null}
         </div>
       </Head>
@@ -255,86 +259,5 @@ function EndForm({ name, back }: { readonly name: string; readonly back: string 
     >
       <button>End campaign</button>
     </ConfirmedAction>
-  );
-}
-
-/** The words for each reason of the count, for the script. */
-const REASON_WORDS = JSON.stringify(Object.fromEntries(SKIP_REASONS.map((reason) => [reason, describeSkip(reason)])));
-
-interface CampaignFormProps {
-  /** Names of all campaigns, for the audience of a follow-up. */
-  readonly names: readonly string[];
-  /** The campaign to change. Undefined for a new one. */
-  readonly campaign?: ShownCampaign;
-}
-
-/** Form that creates or changes a campaign, with its audience. */
-function CampaignForm({ names, campaign }: CampaignFormProps): VNode {
-  const { gapDays } = useView().settings;
-  const { audience = {}, text = "", ownGapDays, topic } = campaign ?? {};
-  const isNew = campaign === undefined;
-  const least = Math.min(gapDays, ownGapDays ?? Infinity);
-  return (
-    <ConfirmedAction
-      back={isNew ? "/campaigns" : campaignHref(campaign.name)}
-      action={isNew ? "/console/campaigns/create" : "/console/campaigns/change"}
-      fields={isNew ? {} : { name: campaign.name, all: "true" }}
-      label={isNew ? "New campaign…" : "Change…"}
-      question={isNew ? "New campaign" : `Change ${campaign.name}?`}
-      says="It sends nothing by itself: a run of the campaign does."
-    >
-      {isNew ? (
-        <Field
-          label="Name"
-          name="name"
-          required
-          maxLength={40}
-          pattern="[a-z0-9]([a-z0-9\-]{0,38}[a-z0-9])?"
-          title="Lower-case letters, digits and hyphens"
-          placeholder="lower-case letters, digits and hyphens"
-        />
-      ) : (
-        <SavedMessage {...campaign} />
-      )}
-      <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
-      <Field
-        label={`Days after any earlier message, ${least} or more`}
-        type="number"
-        name="gap_days"
-        min={least}
-        max={3650}
-        value={ownGapDays}
-        placeholder={String(gapDays)}
-      />
-      <Field
-        label="Topic, for consents that name one"
-        name="topic"
-        maxLength={100}
-        value={topic ?? ""}
-        placeholder="none"
-      />
-      <AudienceFields names={names} audience={audience} />
-      <output data-count={REASON_WORDS} />
-      <button class={isNew ? "primary" : undefined}>{isNew ? "Create campaign" : "Change campaign"}</button>
-    </ConfirmedAction>
-  );
-}
-
-/** The time of the change that the operator sees and, after a refusal, the message, which another may have changed. */
-function SavedMessage({ changed_at, text }: ShownCampaign): VNode {
-  const isRefused = useView().notice?.isFault === true;
-  return (
-    <>
-      {/* It is no field of the action, because those name the dialog, which stays open while the page is refreshed. */}
-      <input type="hidden" name="changed_at" value={changed_at ?? ""} />
-      {isRefused ? (
-        <details open>
-          <summary>The message that is saved now</summary>
-          <pre>
-            <bdi>{text}</bdi>
-          </pre>
-        </details>
-      ) : null}
-    </>
   );
 }

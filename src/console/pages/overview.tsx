@@ -52,7 +52,12 @@ async function renderOverview(view: View<(typeof READS)[number] | "results">): P
       changes={view.asOf === undefined ? null : <ChangesSince view={view} />}
     >
       <Head title="Overview" says={news.open[0]?.sums}>
-        {view.formToken === undefined ? null : <ImportLink look="button" label="Import people…" />}
+        <p class="actions">
+          <A class="button narrow" href="/campaigns">
+            Campaigns
+          </A>
+          {view.formToken === undefined ? null : <ImportLink look="button" label="Import people…" />}
+        </p>
       </Head>
       <SetupLeft view={view} />
       <SinceLastVisit />

@@ -1,6 +1,6 @@
 import { audienceSource, DEFAULT_CAMPAIGN, type CampaignDefinition } from "../../../events/campaign.ts";
 import type { Recipient } from "../../../events/outreach.ts";
-import type { Campaigns } from "../../../projections/campaigns.ts";
+import { FOLLOW_UPS_MAX, type Campaigns } from "../../../projections/campaigns.ts";
 import { countReachable, outreachIn } from "../../../projections/contact-campaigns.ts";
 import { findPerson } from "../../../projections/contact-identity.ts";
 import { toRecipient } from "../../../projections/contact.ts";
@@ -38,6 +38,8 @@ export interface ShownCampaign extends CampaignJson {
   readonly ownGapDays: number | undefined;
   /** The audience in words, such as `recipients with the basis opt in`. */
   readonly who: string;
+  /** Free name for a follow-up of the campaign. Undefined if its chain has no place for one more. */
+  readonly followUpName: string | undefined;
 }
 
 /** Returns the names of the campaigns for which a run may start: `default`, and those that no operator has ended. */
@@ -49,7 +51,21 @@ function toShown(campaigns: Campaigns, { config }: CampaignSettings, name: strin
   const found = campaigns.named.get(name);
   const campaign = toCampaignJson(campaigns, config, found);
   const who = describeAudience(campaign.audience);
-  return { ...campaign, isDefault: name === DEFAULT_CAMPAIGN, ownGapDays: found?.gap_days, who };
+  const followUpName = campaign.follow_up < FOLLOW_UPS_MAX ? chooseFollowUpName(campaigns, name) : undefined;
+  return { ...campaign, isDefault: name === DEFAULT_CAMPAIGN, ownGapDays: found?.gap_days, who, followUpName };
+}
+
+/** Maximum length of a campaign's name, in characters. */
+const NAME_MAX = 40;
+
+/** Returns `NAME-follow-up`, or the first `NAME-follow-up-2`, `-3` … that no campaign has. */
+function chooseFollowUpName({ named }: Campaigns, name: string): string {
+  const base = name.replace(/-follow-up(-\d+)?$/, "");
+  for (let number = 1; ; number++) {
+    const end = number === 1 ? "-follow-up" : `-follow-up-${number}`;
+    const free = base.slice(0, NAME_MAX - end.length) + end;
+    if (!named.has(free)) return free;
+  }
 }
 
 /** Reads all campaigns with the number of messages that each has sent. */

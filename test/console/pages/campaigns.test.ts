@@ -38,9 +38,11 @@ describe("the pages of campaigns", () => {
     await using harness = await openWithCampaigns();
     const rows = await rowsOf(await pageAt(harness, "/campaigns"));
     expect(rows).toEqual([
-      "default | all recipients | 0 | by the settings | Open",
-      expect.stringMatching(/^spring \| recipients from the source list \| 1 \| .* \| Open$/),
-      expect.stringMatching(/^spring-2 \| recipients who got a message of spring .* \| 0 \| .* \| Follow-up 1$/),
+      "default | all recipients | 0 | by the settings | Open | Follow up…",
+      expect.stringMatching(/^spring \| recipients from the source list \| 1 \| .* \| Open \| Follow up…$/),
+      expect.stringMatching(
+        /^spring-2 \| recipients who got a message of spring .* \| 0 \| .* \| Follow-up 1 \| Follow up…$/,
+      ),
     ]);
   });
 
@@ -93,7 +95,9 @@ describe("the pages of campaigns", () => {
     await using harness = await openConsole();
     const data = { name: "spring", text: "Hi {{optout}}", audience: {} };
     await harness.append("outreach", person("ada"), { type: "CampaignCreated", data });
-    expect((await rowsOf(await pageAt(harness, "/campaigns")))[1]).toMatch(/^spring \| .* \| Unusable text$/);
+    expect((await rowsOf(await pageAt(harness, "/campaigns")))[1]).toMatch(
+      /^spring \| .* \| Unusable text \| Follow up…$/,
+    );
     const page = await pageAt(harness, "/campaigns/spring");
     const fault = "line 1, column 1: {{optout}} needs PUBLIC_URL, an address that recipients can open";
     expect((await textsAt(page, '[role="alert"]'))[0]!.text).toEndWith(`the settings cannot send its text: ${fault}.`);
@@ -156,6 +160,41 @@ describe("the pages of campaigns", () => {
     expect([read()!.topic, read()!.gap_days]).toEqual([undefined, undefined]);
     await send("end", { name: "spring" });
     expect(read()!.ended_at).toBeString();
+  });
+
+  test("offer a follow-up with a free name and the recipients who did not reply, unless the chain is full", async () => {
+    const { harness, cookie } = await openSignedIn();
+    await harness.append(
+      "outreach",
+      created("spring", {}),
+      created("spring-follow-up", { messaged: "spring" }),
+      created("last", { messaged: "spring-follow-up" }),
+      created("long-name-of-a-campaign-with-40-character", {}),
+    );
+    const read = async (path: string) => (await ask(harness.app, path, { headers: { cookie } })).text();
+    const nameIn = async (campaign: string) => {
+      const form = /action="\/console\/campaigns\/create".*?<\/form>/s.exec(await read(`/campaigns/${campaign}`))?.[0];
+      return [/name="name"[^>]*value="([^"]*)"/.exec(form ?? "")?.[1], form?.includes(`value="${campaign}" selected`)];
+    };
+    expect([await nameIn("default"), await nameIn("spring"), await nameIn("spring-follow-up")]).toEqual([
+      ["default-follow-up", true],
+      ["spring-follow-up-2", true],
+      ["spring-follow-up-2", true],
+    ]);
+    expect((await nameIn("long-name-of-a-campaign-with-40-character"))[0]).toBe(
+      "long-name-of-a-campaign-with-4-follow-up",
+    );
+    expect(await nameIn("last")).toEqual([undefined, undefined]);
+    const list = await read("/campaigns");
+    expect([...list.matchAll(/aria-label="Follow up ([\w-]+)…"/g)].map(([, name]) => name)).toEqual([
+      "default",
+      "spring",
+      "spring-follow-up",
+      "long-name-of-a-campaign-with-40-character",
+    ]);
+    const [confirm = ""] = /(?<=name="confirm" value=")[^"]+/.exec(list) ?? [];
+    const asked = await read(`/campaigns/spring?confirm=${confirm}`);
+    expect((await textsAt(asked, "section.confirm h1"))[0]!.text).toBe("Follow up spring");
   });
 
   test("a form's blank lines are no condition", async () => {
