@@ -4,7 +4,7 @@ import type { readAttention } from "../../outreach/attention/read-attention.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import type { View } from "../page-context.ts";
 import { ConfirmedAction } from "./action-form.tsx";
-import { Resume } from "./channel-status.tsx";
+import { hindranceToDeliver, Resume } from "./channel-status.tsx";
 import { Reason, RetryLetters } from "./dead-letter-actions.tsx";
 import { By, Words } from "./events.tsx";
 import { Badge } from "./icon.tsx";
@@ -72,6 +72,14 @@ function Acts({ view, back, act }: { view: View<"runs">; back: string; act: Item
       return null;
     case "resume":
       return <Resume backlog={act.backlog} back={back} />;
+    case "late": {
+      const { nextStep } = hindranceToDeliver(view, act.backlog) ?? {};
+      const { href, label } = nextStep ?? {
+        href: `/deliveries?channel=${act.backlog.name}`,
+        label: "Show the channel",
+      };
+      return <Link href={href}>{label}</Link>;
+    }
     case "retry": {
       const { backlog, error, until, count, doubles } = act.group;
       const fields = { channel: backlog.name, error, all: "true", until_position: String(until) };

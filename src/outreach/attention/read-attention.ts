@@ -1,11 +1,21 @@
 import type { Recorded } from "../../../events/catalog.ts";
+import { LANES } from "../../../events/channel-names.ts";
 import type { LetterStatus } from "../../../projections/dead-letters.ts";
 import type { OpenAttempt } from "../../../projections/current-run.ts";
+import { findChannel } from "../../../projections/deliveries.ts";
 import { msOf } from "../../../projections/time.ts";
-import { readBacklog, readUndelivered, type ChannelBacklog, type UndeliveredGroup } from "../../delivery/backlog.ts";
+import {
+  listBacklogs,
+  readBacklog,
+  readUndelivered,
+  type ChannelBacklog,
+  type UndeliveredGroup,
+} from "../../delivery/backlog.ts";
+import { readOldestPending } from "../../delivery/channel-lag.ts";
 import type { Severity } from "../../history/news-kinds.ts";
 import { capitalize } from "../../history/event-sentences.ts";
 import { mention, other, quote, say, type Sentence } from "../../history/sentences/sentence.ts";
+import { STREAMS } from "../../log/event-log.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/read-as-of.ts";
 import { readDecided } from "./decided-items.ts";
@@ -15,7 +25,7 @@ const SEVERITIES: readonly Severity[] = ["critical", "error", "warning"];
 /** The action by which an operator settles an item of the attention list, with the data that its form or link needs. */
 export type AttentionAct =
   | { readonly kind: "authorize" | "inspect" | "read_replies" | "wait" }
-  | { readonly kind: "resume"; readonly backlog: ChannelBacklog }
+  | { readonly kind: "resume" | "late"; readonly backlog: ChannelBacklog }
   | { readonly kind: "retry" | "settle"; readonly group: UndeliveredGroup }
   | MessagesAct;
 
@@ -84,6 +94,7 @@ export async function readOpenItems(
     ...readClock(live),
     ...(await readAuthorization(moment)),
     ...readSuspended(moment),
+    ...(await readLate(moment)),
     ...undelivered,
     ...(await readMessages(moment, live)),
     ...readHeld(moment),
@@ -160,6 +171,46 @@ function readSuspended({ state }: AttentionMoment): AttentionItem[] {
       },
     ];
   });
+}
+
+/** Maximum age of a channel's oldest waiting dispatch in ms, after which an operator is warned if none is delivered. */
+const LATE_MS = 5 * 60_000;
+
+/** Maximum number of events read to find a channel's oldest waiting dispatch. */
+const LATE_EVENTS_MAX = 1_000;
+
+/** Maximum number of a channel's newest outcomes read to find out if anything was delivered, and why not. */
+const LATE_OUTCOMES_MAX = 100;
+
+/** Finds the channels to which nothing was delivered since their oldest waiting dispatch was requested. */
+async function readLate(moment: AttentionMoment): Promise<AttentionItem[]> {
+  const { store, state, position, now } = moment;
+  const items: AttentionItem[] = [];
+  for (const backlog of listBacklogs(state("deliveries"))) {
+    const { name, title, suspended, pending } = backlog;
+    if (suspended !== null || pending === 0) continue;
+    const { lanes } = findChannel(state("deliveries"), name);
+    const tail = { to: position, eventsMax: LATE_EVENTS_MAX };
+    const times = LANES.map((lane) => readOldestPending(store, name, lane, lanes[lane], tail));
+    const [since] = (await Promise.all(times)).filter((time) => time !== undefined).toSorted();
+    if (since === undefined || now - msOf(since) <= LATE_MS) continue;
+    const types = ["DispatchSucceeded", "DispatchFailed"];
+    const query = { stream: STREAMS.delivery(name), types, limit: LATE_OUTCOMES_MAX };
+    const ended = (await newestEvents(moment, query)).filter(({ time }) => time >= since);
+    if (ended.some(({ type }) => type === "DispatchSucceeded")) continue;
+    const failed = ended.find((event) => event.type === "DispatchFailed");
+    const detail = failed?.type === "DispatchFailed" ? failed.data.requests[0]?.detail : undefined;
+    items.push({
+      severity: "warning",
+      title: `${title} does not get ${countInWords(pending, "waiting dispatch", "waiting dispatches")}`,
+      since,
+      cause:
+        detail === undefined ? ["No attempt was made since."] : say`The last attempt failed with ${quote(detail)}.`,
+      todo: `Check the setup and the network of ${title}. What waits is sent once it works.`,
+      act: { kind: "late", backlog },
+    });
+  }
+  return items;
 }
 
 function toUndelivered(group: UndeliveredGroup, status: LetterStatus): AttentionItem {

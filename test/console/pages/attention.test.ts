@@ -64,6 +64,32 @@ describe("what needs attention", () => {
     expect((await itemsAt(await pageAt(harness, "/"))).length).toBe(4);
   });
 
+  test("warns of a channel that got nothing for five minutes although dispatches wait", async () => {
+    const requested = Date.parse("2026-03-01T08:00:00.000Z");
+    const harness = await openConsole({ channels: ["chat"], logClock: () => requested });
+    await harness.append(STREAMS.requests, clickOf({ channels: ["chat", "ads"] }));
+    await harness.append(
+      STREAMS.delivery("chat"),
+      outcomeOf("DispatchFailed", { ...FAILED, detail: "too many requests", retry_at: "2099-01-01T00:00:00.000Z" }),
+    );
+    const items = async () => itemsAt(await pageAt(harness, "/attention"));
+    harness.now = requested + 290_000;
+    expect(await items()).toEqual([]);
+    harness.now = requested + 310_000;
+    expect(await items()).toEqual([
+      expect.stringMatching(
+        /^Warning Ads does not get 1 waiting dispatch .*No attempt was made since\..*What to set up$/,
+      ),
+      expect.stringMatching(
+        /^Warning Chat does not get 1 waiting dispatch .*failed with "too many requests"\..*Show the channel$/,
+      ),
+    ]);
+    await harness.append(STREAMS.requests, clickOf({ channels: ["chat"] }));
+    const delivered = outcomeOf("DispatchSucceeded", { ...FAILED, source: 3, latency_ms: 1 });
+    await harness.append(STREAMS.delivery("chat"), delivered);
+    expect(await items()).toEqual([expect.stringMatching(/^Warning Ads/)]);
+  });
+
   test("is empty once all is decided, and then says who decided what, and why", async () => {
     const harness = await openAll();
     const [{ id: event_id } = { id: "" }] = await Array.fromAsync(harness.store.read({ to: 1 }));
