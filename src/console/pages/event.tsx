@@ -68,6 +68,12 @@ async function renderEvent(view: View<"account" | "contacts" | "runs">): Promise
         </span>
       </p>
       <h2>Data</h2>
+      {data === event.data ? null : (
+        <p class="quiet">
+          <code>hidden-…</code> stands for the code of the recipient's own link, which no reader sees because it acts as
+          them.
+        </p>
+      )}
       <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>
       <p>
         {position > 1 ? <A href={eventHref(position - 1)}>Previous</A> : null}{" "}

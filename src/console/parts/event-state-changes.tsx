@@ -9,10 +9,11 @@ import { Select } from "./action-form.tsx";
 import { breakable, type Cell, Table } from "./table.tsx";
 import { A, PageForm } from "./link.tsx";
 
-/**
- * Maximum number of characters of a changed value, and of its path. All data of the event is further down on the page.
- */
-const SHOWN_CHARACTERS_MAX = 300;
+/** Maximum number of characters of the path to a changed value. */
+const PATH_CHARACTERS_MAX = 300;
+
+/** Maximum number of characters of a changed value, so that a page with twenty of them stays small. */
+const VALUE_CHARACTERS_MAX = 2_000;
 
 type StateChange = NonNullable<Awaited<ReturnType<typeof readEventPage>>>["change"];
 type KnownChange = Extract<StateChange, { readonly isReady: true }>;
@@ -91,10 +92,10 @@ function Change({ change: { projection, differences, isCut, whole } }: { readonl
 }
 
 function toCells(difference: KnownChange["differences"][number]): readonly Cell[] {
-  const where = <bdi>{shorten(difference.where, SHOWN_CHARACTERS_MAX)}</bdi>;
+  const where = <bdi>{shorten(difference.where, PATH_CHARACTERS_MAX)}</bdi>;
   if (difference.isReordered) return [where, "the same entries in another order"];
   const [before, after] = [difference.before, difference.after].map((value) =>
-    value === undefined ? <span class="quiet">nothing</span> : <code>{shorten(value, SHOWN_CHARACTERS_MAX)}</code>,
+    value === undefined ? <span class="quiet">nothing</span> : <code>{shorten(value, VALUE_CHARACTERS_MAX)}</code>,
   );
   return [where, before, after];
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { useContext } from "preact/hooks";
-import { formatDuration } from "../../platform/counts-and-lists.ts";
+import { countInWords, formatDuration } from "../../platform/counts-and-lists.ts";
 import { ShownView, type View } from "../page-context.ts";
 
 /**
@@ -119,9 +119,13 @@ export function formatTime(at: string | number, as: TimeStyle, reading: TimeRead
   return `${near ?? format(`date${inYear}`)}, ${format("zoned")}${age}`;
 }
 
-/** Formats how far a moment is from another, such as `3 h 38 min ago` or `in 2 min`. */
+const DAY_SECONDS = 86_400;
+
+/** Formats how far a moment is from another, such as `15 days ago`, `3 h 38 min ago` or `in 2 min`. */
 function formatAge(ms: number, now: number): string {
   const seconds = Math.round(Math.abs(now - ms) / 1000);
   if (seconds < 1) return "now";
-  return ms < now ? `${formatDuration(seconds)} ago` : `in ${formatDuration(seconds)}`;
+  const days = Math.floor(seconds / DAY_SECONDS);
+  const span = days === 0 ? formatDuration(seconds) : countInWords(days, "day");
+  return ms < now ? `${span} ago` : `in ${span}`;
 }

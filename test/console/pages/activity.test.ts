@@ -277,6 +277,18 @@ describe("the page of an event", () => {
     }
   });
 
+  test("explains a hidden code, only where one is", async () => {
+    const harness = await openConsole();
+    const own = { personal_links: [{ code: "secret", link: "go.example/a" }], links: ["go.example/a"] };
+    const data = { ...attempted.data, text: "see go.example/secret", ...own };
+    await harness.append("outreach", attempted, { ...attempted, data: { ...data, attempt_id: "a2" } });
+    const words = "stands for the code of the recipient's own link";
+    expect(await pageAt(harness, "/activity/1")).not.toContain(words);
+    const page = await pageAt(harness, "/activity/2");
+    expect(page).toContain(words);
+    expect(page).toContain("go.example/hidden-");
+  });
+
   test("links a dispatch's outcome, and the decision on it, to the click", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", click("x"), dispatched("a"));

@@ -117,13 +117,19 @@ describe("the change of a projection by an event", () => {
     expect(page).toContain("<h2>Data</h2>");
   });
 
-  test("is shortened for long values, and escaped", async () => {
+  test("is whole for a value of 700 characters", async () => {
     const harness = await openConsole();
-    await harness.append("outreach", person("eve", "opt_in", `<b>${"🙂".repeat(400)}`));
+    await harness.append("outreach", person("eve", "opt_in", "x".repeat(700)));
+    expect(await pageAt(harness, "/activity/1?projection=contacts")).toMatch(/<code>[^<]*x{700}[^<…]*<\/code>/);
+  });
+
+  test("is shortened for very long values, and escaped", async () => {
+    const harness = await openConsole();
+    await harness.append("outreach", person("eve", "opt_in", `<b>${"🙂".repeat(2_000)}`));
     const page = await pageAt(harness, "/activity/1?projection=contacts");
     const row = (await rowsOf(page)).find((text) => text.includes("<b>") || text.includes("&lt;b>")) ?? "";
     expect(row).toContain("…");
-    expect(row.length).toBeLessThan(700);
+    expect(row.length).toBeLessThan(4_200);
     expect(page).not.toContain("<b>🙂");
     await harness.append("links", click("c".repeat(900)));
     const [where = ""] = (await rowsOf(await pageAt(harness, "/activity/2?projection=clicks")))
