@@ -178,6 +178,8 @@ interface FormLimits {
 export interface Notice {
   readonly text: string;
   readonly isFault: boolean;
+  /** Warnings about what was done, each shown as a bar below the text. */
+  readonly warnings?: readonly string[];
   /** Link to what the operator can do after a refusal. */
   readonly nextStep?: NextStep;
 }

@@ -133,6 +133,7 @@ function readingOperations(context: HttpContext) {
 function writingOperations(context: HttpContext) {
   const given = () => context;
   const inParts = { form: {}, guard: repeatable };
+  const campaignForm = { body: readCampaignFields, warnsOfNotes: true };
   return feature("writing-operations", "")
     .post("/social/run/stop", ...serveWrite(stopRun, given, { status: 202, form: { path: "/console/run/stop" } }))
     .post("/api/report", ...serveWrite(sendReport, given, { status: 202 }))
@@ -143,8 +144,8 @@ function writingOperations(context: HttpContext) {
     .post("/social/recipients/release", ...serveWrite(releaseRecipient, given, { form: {} }))
     .post("/social/recipients/consent", ...serveWrite(recordRecipientConsent, given, { form: {} }))
     .post("/social/recipients/forget", ...serveWrite(forgetRecipient, given, { form: { body: readConfirmed } }))
-    .post("/social/campaigns/create", ...serveWrite(createCampaign, given, { form: { body: readCampaignFields } }))
-    .post("/social/campaigns/change", ...serveWrite(changeCampaign, given, { form: { body: readCampaignFields } }))
+    .post("/social/campaigns/create", ...serveWrite(createCampaign, given, { form: campaignForm }))
+    .post("/social/campaigns/change", ...serveWrite(changeCampaign, given, { form: campaignForm }))
     .post("/social/campaigns/end", ...serveWrite(endCampaign, given, { form: {} }))
     .post("/api/links/add", ...serveWrite(addLink, given))
     .post("/api/tracking/forget", ...serveWrite(forgetClicks, given, { form: {} }))

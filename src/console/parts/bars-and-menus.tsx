@@ -92,15 +92,22 @@ export function AwayBar({ view: { live } }: { readonly view: View }): VNode | nu
 /** Shows the result of a form, once. The next page no longer shows it. */
 export function NoticeBar({ view: { query, notice } }: { readonly view: View }): VNode | null {
   if (notice === undefined) return null;
-  const { text, isFault, nextStep } = notice;
+  const { text, isFault, nextStep, warnings = [] } = notice;
   return (
-    <section class={isFault ? "notice fault" : "notice"} aria-label="Result">
-      <p role={isFault ? "alert" : "status"}>
-        {text} {nextStep === undefined ? null : <A href={nextStep.href}>{nextStep.label}</A>}
-      </p>
-      <A class="button" href={addressWith("", query, {})} data-dismiss>
-        Dismiss
-      </A>
-    </section>
+    <>
+      <section class={isFault ? "notice fault" : "notice"} aria-label="Result">
+        <p role={isFault ? "alert" : "status"}>
+          {text} {nextStep === undefined ? null : <A href={nextStep.href}>{nextStep.label}</A>}
+        </p>
+        <A class="button" href={addressWith("", query, {})} data-dismiss>
+          Dismiss
+        </A>
+      </section>
+      {warnings.map((warning) => (
+        <p class="notice warn" role="alert">
+          <bdi>{warning}.</bdi>
+        </p>
+      ))}
+    </>
   );
 }

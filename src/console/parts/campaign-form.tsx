@@ -53,6 +53,7 @@ export function CampaignForm({ names, campaign, follows }: CampaignFormProps): V
   const given = follows && { audience: { messaged: follows.name }, text: FOLLOW_UP_TEXT, topic: follows.topic };
   const { audience = {}, text = "", ownGapDays, topic } = { ...given, ...campaign };
   const least = Math.min(gapDays, ownGapDays ?? Infinity);
+  const help = `help-${follows === undefined ? (isNew ? "new" : "change") : "follow-up"}`;
   const newLabel = follows === undefined ? "New campaign" : "Follow up";
   return (
     <ConfirmedAction
@@ -77,7 +78,11 @@ export function CampaignForm({ names, campaign, follows }: CampaignFormProps): V
       ) : (
         <SavedMessage {...campaign} />
       )}
-      <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
+      <Lines label="Message" name="text" value={text ?? ""} rows={6} required aria-describedby={help} />
+      <small class="quiet" id={help}>
+        {"{{name|there}}"} becomes the recipient's name, or “there” without one; {"{{city}}"}, a field of your list. A
+        line with only --- separates variants.
+      </small>
       <Field
         label={`Days after any earlier message, ${least} or more`}
         type="number"

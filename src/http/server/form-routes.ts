@@ -15,6 +15,9 @@ import { toProblem, problems } from "./problem.ts";
 /** Cookie with the notice that a form leaves for the next page, which shows and removes it. */
 export type Notices = EncryptedCookie<Notice>;
 
+/** Maximum length of a notice with its warnings, in characters. */
+const WITH_WARNINGS_MAX = 900;
+
 /**
  * Maximum length of a notice, in characters. Browsers drop a cookie of more than 4,096 bytes, and one character may
  * take three bytes before encryption and base64.
@@ -29,9 +32,16 @@ const COOKIE = {
   lifetimeSeconds: 60,
 };
 
+function shorten(notice: Notice): Notice {
+  const { text: whole, warnings = [] } = notice;
+  const text = whole.slice(0, CHARACTERS_MAX);
+  const share = Math.floor((WITH_WARNINGS_MAX - text.length) / warnings.length);
+  return { ...notice, text, ...(warnings.length > 0 && { warnings: warnings.map((one) => one.slice(0, share)) }) };
+}
+
 export function createNotices(masterKey: Uint8Array, site: CookieSite, clock: Clock): Notices {
   const cookie = createEncryptedCookie<Notice>(COOKIE, masterKey, site, clock);
-  return { ...cookie, give: (notice) => cookie.give({ ...notice, text: notice.text.slice(0, CHARACTERS_MAX) }) };
+  return { ...cookie, give: (notice) => cookie.give(shorten(notice)) };
 }
 
 export interface FormContext {

@@ -92,6 +92,8 @@ interface WriteOptions<Status extends 200 | 202> {
      * its schema requires. Throws problems.
      */
     readonly body?: (fields: Fields) => unknown;
+    /** True if the answer's `notes` are warnings, which the page shows as bars instead of in the sentence. */
+    readonly warnsOfNotes?: boolean;
   };
   /**
    * Waits for the operation and converts faults of the log to problems. The default is for operations whose first act
@@ -128,10 +130,18 @@ export function serveWrite<
     call.disclosed = described.discloses?.(answer, body, running);
     return status(code, answer) as never;
   };
-  const toForm = ({ path = `/console/${described.name.replaceAll(" ", "/")}`, body }: NonNullable<typeof form>) => ({
+  const toForm = ({
+    path = `/console/${described.name.replaceAll(" ", "/")}`,
+    body,
+    warnsOfNotes = false,
+  }: NonNullable<typeof form>) => ({
     path,
     body: body ?? ((fields: Fields) => readFields(described.input, leaveOutEmpty(fields))),
-    notice: (answer: never, fields: Fields) => described.text(answer, fields as Static<TObject<Input>>),
+    notice(answer: never, fields: Fields) {
+      const { notes: warnings = [] }: { readonly notes?: readonly string[] } = warnsOfNotes ? answer : {};
+      const said: Answer = warnsOfNotes ? Object.assign({}, answer, { notes: [] }) : answer;
+      return { text: described.text(said, fields as Static<TObject<Input>>), isFault: false, warnings };
+    },
   });
   const more = omitUndefined({ form: form && toForm(form) });
   const declared = declareOperation(described, more, code);

@@ -207,6 +207,20 @@ describe("the pages of campaigns", () => {
     expect(harness.projector.state("campaigns").named.get("spring")?.audience).toEqual({});
   });
 
+  test("show the warning of a text without an opt-out as a bar of its own", async () => {
+    const { harness, cookie, form_token, follow } = await openSignedIn();
+    const body = new URLSearchParams({ form_token, back: "/campaigns", name: "spring", text: "Hi" }).toString();
+    const headers = { ...FORM, cookie };
+    const page = await follow(await post(harness.app, "/console/campaigns/create", body, { headers }));
+    expect((await textsAt(page, ".notice [role=status]"))[0]?.text).toContain("The campaign spring was created");
+    expect(await textsAt(page, ".notice:not(.warn)")).not.toMatchObject([{ text: expect.stringContaining("opt out") }]);
+    expect(await textsAt(page, ".notice.warn[role=alert]")).toMatchObject([
+      { text: expect.stringMatching(/^Variants without a way to opt out: A\. Add .*STOP_WORDS\.$/) },
+    ]);
+    expect(page).toContain('aria-describedby="help-new"');
+    expect(page).toContain("{{name|there}} becomes");
+  });
+
   test("a form that does not match names the field, and says what belongs there", async () => {
     const { harness, cookie, form_token, follow } = await openSignedIn();
     const create = async (fields: Record<string, string>) => {
