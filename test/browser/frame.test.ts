@@ -55,7 +55,8 @@ describe.skipIf(!hasBrowser)("the frame of the console", () => {
     await page.keyboard.type("te");
     const list = page.getByRole("listbox", { name: "Suggestions" });
     await list.waitFor();
-    expect(await list.getByRole("option").count()).toBe(4);
+    expect(await list.getByRole("option").count()).toBe(5);
+    expect(await list.getByRole("option").last().innerText()).toBe("All 5 people");
     expect(await list.innerText()).toContain("4 of 5");
     await expectAccessible(page);
     await page.keyboard.press("Escape");
@@ -67,6 +68,10 @@ describe.skipIf(!hasBrowser)("the frame of the console", () => {
     await page.getByRole("combobox").fill("yuki");
     const option = page.getByRole("option", { name: /yuki_tests/ });
     await Promise.all([page.waitForURL(/\/people\/@yuki_tests$/), width < 500 ? option.tap() : option.click()]);
+    await page.getByRole("combobox").fill("te");
+    await list.getByRole("option", { name: "All 5 people" }).waitFor();
+    await page.keyboard.press("ArrowUp");
+    await Promise.all([page.waitForURL(/\/people\?search=te$/), page.keyboard.press("Enter")]);
   });
 
   test.each(WIDTHS)("three clicks lead from Overview to a new follow-up campaign, at %d px", async (width) => {

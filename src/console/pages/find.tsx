@@ -45,7 +45,13 @@ async function renderFind(view: Searched): Promise<DisclosingPage | OtherPage> {
       <h1>{wanted === undefined ? "Find" : `“${wanted}”`}</h1>
       <div id="found" class="stack">
         {groups.map((group) => (
-          <Group view={view} group={group} part={found.part} exact={found.exact} />
+          <Group
+            view={view}
+            group={group}
+            part={found.part}
+            exact={found.exact}
+            rest={isSuggesting ? `/find?${new URLSearchParams({ q: wanted ?? "" })}` : undefined}
+          />
         ))}
       </div>
       {wanted === undefined || groups.length > 0 ? null : (
@@ -80,21 +86,20 @@ interface GroupProps {
   readonly part: string;
   /** Results whose whole name is the searched text. */
   readonly exact: readonly SearchResult[];
+  /** Address of the page with all results. Undefined on this page itself. */
+  readonly rest: string | undefined;
 }
 
-function Group({ view, group: { kind, total, results }, part, exact }: GroupProps): VNode {
+function Group({ view, group: { kind, total, results }, part, exact, rest }: GroupProps): VNode {
   const [heading, icon] = KINDS[kind];
+  const people = `/people?${new URLSearchParams({ search: part })}`;
+  const all = kind === "recipient" ? people : rest;
   const count = results.length === total ? "" : `${results.length} of ${grouped(total)}`;
   const id = `found-${kind}`;
   return (
     <section class="card found" aria-labelledby={id}>
       <h2 id={id}>
-        {heading}{" "}
-        {kind === "recipient" && count !== "" ? (
-          <A href={`/people?${new URLSearchParams({ search: part })}`}>{count}</A>
-        ) : (
-          <small>{count}</small>
-        )}
+        {heading} {kind === "recipient" && count !== "" ? <A href={people}>{count}</A> : <small>{count}</small>}
       </h2>
       <ul>
         {results.map((result) => {
@@ -116,6 +121,14 @@ function Group({ view, group: { kind, total, results }, part, exact }: GroupProp
           );
         })}
       </ul>
+      {count === "" || all === undefined ? null : (
+        <A class="option" href={all}>
+          <Icon name="search" />
+          <b>
+            All {grouped(total)} {heading.toLowerCase()}
+          </b>
+        </A>
+      )}
     </section>
   );
 }
