@@ -98,11 +98,12 @@ function send(state: WhatsappState, request: unknown): Response {
   if (at - state.wroteAt >= WINDOW_MS) return windowClosed();
   const { text: shown, marks } = renderWhatsapp(body);
   state.messages.add({ to: reached, text: body, shown, marks, at });
-  const id = `wamid.${btoa(`${reached} ${state.messages.total}`)}`;
+  const { total } = state.messages;
+  const id = `wamid.${btoa(`${reached} ${total}`)}`;
   const callbackData = typeof data === "string" ? data : undefined;
   // The webhook hears of the message after the sender, and may be slow.
   if (state.statusUrl !== undefined)
-    setTimeout(() => void postStatus(state, { id, to: reached, callbackData, number: state.messages.total }), 20);
+    setTimeout(() => void postStatus(state, { id, to: reached, callbackData, number: total }), 20);
   const contacts = [{ input, ...(to === undefined ? { user_id: reached } : { wa_id: reached }) }];
   return HttpResponse.json({ messaging_product: "whatsapp", contacts, messages: [{ id }] });
 }

@@ -20,6 +20,7 @@ export const LONGEST = [
   "test/process/clock-jump.test.ts",
   "test/process/instances.test.ts",
   "test/commands/backup.test.ts",
+  "test/delivery/two-dispatchers.test.ts",
   "test/outreach/selected-runs.test.ts",
   "test/browser/actions.test.ts",
   "test/process/hostile-text.test.ts",
@@ -49,5 +50,4 @@ export const LONGEST = [
   "test/browser/sandbox.test.ts",
   "test/process/proof.test.ts",
   "test/process/ask-service.test.ts",
-  "test/delivery/two-dispatchers.test.ts",
 ];

@@ -65,6 +65,19 @@ export async function runReported(
   return { ...totals, failed, ok: ok && totals.passed + totals.skipped > 0, printed: kept, failures: failuresIn(xml) };
 }
 
+/** Joins the reports of runs that together are one run. */
+export function sumUp(runs: readonly Reported[]): Reported {
+  const total = (name: keyof Totals): number => runs.reduce((sum, run) => sum + run[name], 0);
+  return {
+    passed: total("passed"),
+    failed: total("failed"),
+    skipped: total("skipped"),
+    ok: runs.every(({ ok }) => ok),
+    printed: runs.map(({ printed }) => printed).join(""),
+    failures: runs.flatMap(({ failures }) => failures),
+  };
+}
+
 /** The last line of a run. */
 export function summaryOf({ passed, failed, skipped }: Totals): string {
   return `${passed} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`;

@@ -8,11 +8,17 @@ import { join } from "node:path";
 import { buildBinary } from "./harness/runtime.ts";
 import { useTemporaryFolder } from "./harness/temporary.ts";
 import { LONGEST } from "./longest.ts";
-import { ALLOCATOR, runReported, summaryOf } from "./reported.ts";
+import { ALLOCATOR, runReported, sumUp, summaryOf } from "./reported.ts";
 import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
 
-/** Four processes for each core: test files wait half of their time for timers, processes and disks. */
-const PROCESSES = 4 * availableParallelism();
+/**
+ * Number of parallel processes for tests that run in their own process. Each process compiles the code for itself,
+ * so more of them would need more processor time.
+ */
+const IN_PROCESS = availableParallelism() + 1;
+
+/** Number of parallel processes for tests that start services, commands and browsers, and wait for these. */
+const STARTING = availableParallelism() + 1;
 
 /** Timeout in ms that only stops tests which hang. The parallel processes read no other setting for it. */
 const TEST_TIMEOUT_MS = 1_200_000;
@@ -23,15 +29,13 @@ useTemporaryFolder();
 process.env["RUNTIME"] ??= buildBinary(tmpdir());
 for (const [name, value] of Object.entries(ALLOCATOR)) process.env[name] ??= value;
 // Files share a process and its loaded code, which saves time. No file depends on what others leave behind.
-const parallel = [
-  `--parallel=${PROCESSES}`,
-  "--no-isolate",
-  `--timeout=${TEST_TIMEOUT_MS}`,
-  `--timings=${longestFirst()}`,
-];
-const given = process.argv.slice(2);
-const chosen = process.env["RUNTIME"] !== "deno" || given.length > 0 ? given : filesOfAProcess();
-const { ok, failures, ...totals } = await runReported([...parallel, ...chosen]);
+const options = ["--no-isolate", `--timeout=${TEST_TIMEOUT_MS}`, `--timings=${longestFirst()}`];
+const runs = await Promise.all(
+  poolsFor(process.argv.slice(2)).map(({ processes, tests }) =>
+    runReported([`--parallel=${processes}`, ...options, ...tests]),
+  ),
+);
+const { ok, failures, ...totals } = sumUp(runs);
 // Prints the errors once more at the end, because they are hidden among thousands of lines of output from parallel
 // processes.
 for (const failure of failures) console.log(`\n${failure}`);
@@ -39,9 +43,33 @@ console.log(summaryOf(totals));
 // A crash outside of any test fails the run even if no test failed.
 process.exit(ok && totals.passed > 0 ? 0 : 1);
 
+interface Pool {
+  readonly processes: number;
+  readonly tests: readonly string[];
+}
+
+/** Returns the chosen tests as one pool, or by default all tests as two: those that start processes, and the others. */
+function poolsFor(chosen: readonly string[]): readonly Pool[] {
+  if (chosen.length > 0) return [{ processes: STARTING, tests: chosen }];
+  const harnesses = harnessesOf(join(import.meta.dirname, ".."));
+  const { starting = [], inProcess = [] } = Object.groupBy(allTests(), (file) =>
+    STARTING_PROCESSES.has(harnesses.get(file) ?? "") ? "starting" : "inProcess",
+  );
+  const pools = [
+    { processes: STARTING, tests: starting },
+    { processes: IN_PROCESS, tests: inProcess },
+  ];
+  const used = process.env["RUNTIME"] === "deno" ? pools.slice(0, 1) : pools;
+  return used.map(({ processes, tests }) => ({ processes, tests: tests.map((file) => `./${file}`) }));
+}
+
+function allTests(): readonly string[] {
+  return [...new Bun.Glob("{test,events}/**/*.test.ts").scanSync(join(import.meta.dirname, ".."))];
+}
+
 /** Writes a file of made-up durations, by which the runner starts the slowest test files first. Returns its path. */
 function longestFirst(): string {
-  const all = [...new Bun.Glob("{test,events}/**/*.test.ts").scanSync(join(import.meta.dirname, ".."))];
+  const all = allTests();
   const missing = LONGEST.find((file) => !all.includes(file));
   if (missing !== undefined) throw new Error(`test/longest.ts names a file that is not there: ${missing}`);
   const files = Object.fromEntries(all.map((file) => [file, 1 + LONGEST.length - rankOf(file)]));
@@ -53,9 +81,4 @@ function longestFirst(): string {
 function rankOf(file: string): number {
   const at = LONGEST.indexOf(file);
   return at < 0 ? LONGEST.length : at;
-}
-
-function filesOfAProcess(): readonly string[] {
-  const harnesses = harnessesOf(join(import.meta.dirname, ".."));
-  return [...harnesses].flatMap(([file, harness]) => (STARTING_PROCESSES.has(harness) ? [`./${file}`] : []));
 }

@@ -135,14 +135,17 @@ test("a clock moved while the service was stopped blocks runs until clock-correc
     expect([code, out]).toEqual([1, expect.stringContaining("say so with reachlog clock-corrected")]);
     expect(await world.command("clock-corrected")).toMatchObject({ code: 0, err: "" });
     expect((await world.command("clock-corrected")).code).toBe(1);
-    expect(
-      await until(
-        () => service.run(),
-        (answer) => answer !== SKEWED,
-      ),
-    ).toBe(LIMIT);
+    expect(await untilCorrected(service)).toBe(LIMIT);
   });
 });
+
+/** Starts runs until the service has read the correction, and returns the first other answer. */
+function untilCorrected(service: Awaited<ReturnType<typeof serveAhead>>): Promise<unknown> {
+  return until(
+    () => service.run(),
+    (answer) => answer !== SKEWED,
+  );
+}
 
 /** Calls `use` with a service, then stops the service. */
 async function using<Part extends AsyncDisposable>(part: Part, use: (part: Part) => Promise<unknown>): Promise<void> {
@@ -163,5 +166,6 @@ test("clock-corrected repairs a log on PostgreSQL with an event ahead of the ser
   expect(await service.run()).toBe(SKEWED);
   expect((await world.command("doctor")).out).toContain("say so with reachlog clock-corrected");
   expect(await world.command("clock-corrected")).toMatchObject({ code: 0 });
-  expect([await service.run(), await service.run()]).toEqual([LIMIT, USED_UP]);
+  expect(await untilCorrected(service)).toBe(LIMIT);
+  expect(await service.run()).toBe(USED_UP);
 });

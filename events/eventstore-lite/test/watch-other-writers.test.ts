@@ -18,6 +18,7 @@ test("only committed appends of other connections are reported", () => {
   const told: number[] = [];
   const stop = watchOthers(
     own,
+    100,
     (position) => told.push(position),
     (fault) => {
       throw fault;

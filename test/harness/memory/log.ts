@@ -46,6 +46,9 @@ export interface MemoryLogOptions {
 export const LOG_ENGINES = ["in a file", "on a server"] as const;
 export type LogEngine = (typeof LOG_ENGINES)[number];
 
+/** Interval at which a log asks its file for appends by others. Tests with two instances on one file wait for it. */
+const POLL_MS = 5;
+
 export async function openMemoryLog(options: MemoryLogOptions = {}): Promise<MemoryLog> {
   const { clock, makeId = randomId, file, engine = "in a file" } = options;
   const stack = new AsyncDisposableStack();
@@ -53,7 +56,7 @@ export async function openMemoryLog(options: MemoryLogOptions = {}): Promise<Mem
   const common = { codec, writerThread: false, ...(clock === undefined ? {} : { clock }) };
   const opening =
     engine === "in a file"
-      ? openSqliteStore<Event>({ file: file ?? folder.file("log.sqlite"), ...common })
+      ? openSqliteStore<Event>({ file: file ?? folder.file("log.sqlite"), pollMs: POLL_MS, ...common })
       : openPostgresStore<Event>({ ...stack.use(await newLogPlace()), ...common });
   return logOn(stack.use(await opening), folder, stack, makeId);
 }

@@ -39,6 +39,7 @@ import {
 import { type LogReader, readBatches, readCanonical, readFolded, readKeys } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
 import type { SqliteWriterOptions } from "./writer/serve-writer.ts";
+import { POLL_MS } from "./writer/watch-other-writers.ts";
 
 export interface SqliteStoreOptions<E extends NewEvent> {
   /** Path of the database; it and its directory are created if they do not exist. */
@@ -65,6 +66,8 @@ export interface SqliteStoreOptions<E extends NewEvent> {
   readonly limits?: Partial<Limits>;
   /** The storage of events that were moved out of the database; default: a folder next to the file. */
   readonly segments?: SegmentStorage;
+  /** Interval in ms at which the store asks the file for appends by other processes; default: 100. */
+  readonly pollMs?: number;
   /** The store calls this after each transaction of appends, so that the caller can measure the disk. */
   readonly onCommit?: (commit: Commit) => void;
 }
@@ -81,7 +84,7 @@ const WRITER: WriterModules<SqliteWriterOptions> = {
 export async function openSqliteStore<E extends NewEvent = NewEvent>(
   options: SqliteStoreOptions<E>,
 ): Promise<EventStore<E>> {
-  const { owner = false, clock = Date.now, codec = identityCodec<E>() } = options;
+  const { owner = false, clock = Date.now, codec = identityCodec<E>(), pollMs = POLL_MS } = options;
   const file = resolve(options.file);
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const segments = options.segments ?? createSegmentFolder(`${file}.segments`);
@@ -93,7 +96,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   const writer = await startWriter({
     ...WRITER,
     log: file,
-    options: { file, databaseBytesMax: limits.databaseBytes, ...toWriterOptions(options, limits) },
+    options: { file, pollMs, databaseBytesMax: limits.databaseBytes, ...toWriterOptions(options, limits) },
     writerThread: options.writerThread,
     onReply: (reply) => queue.onReply(reply),
     onNotice: ({ position }) => live.onOthers(position),

@@ -35,6 +35,6 @@ function endOf(thread: string, workerData: unknown, request: unknown, isStarted:
   });
 }
 
-const limits = { databaseBytesMax: 2 ** 40, eventBytesMax: 2 ** 18, writerTransform: undefined };
+const limits = { databaseBytesMax: 2 ** 40, pollMs: 100, eventBytesMax: 2 ** 18, writerTransform: undefined };
 console.log(await endOf("writer", { file, ...limits }, { kind: "close" }, true));
 console.log(await endOf("verify", { file }, { task: "close" }, false));

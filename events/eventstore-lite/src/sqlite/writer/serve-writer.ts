@@ -10,6 +10,7 @@ import { createWriter } from "./writer.ts";
 export interface SqliteWriterOptions extends CommonWriterOptions {
   readonly file: string;
   readonly databaseBytesMax: number;
+  readonly pollMs: number;
 }
 
 /**
@@ -17,13 +18,13 @@ export interface SqliteWriterOptions extends CommonWriterOptions {
  * first message says if the log could be opened.
  */
 export async function serveSqliteWriter(port: WriterPort, options: SqliteWriterOptions): Promise<void> {
-  const { file, databaseBytesMax, eventBytesMax, writerTransform } = options;
+  const { file, databaseBytesMax, pollMs, eventBytesMax, writerTransform } = options;
   try {
     const transform = createTransform(await loadWriterTransform(writerTransform), eventBytesMax);
     const { db, storeId } = openWriter(file, databaseBytesMax);
     const writer = createWriter(db, transform, rememberDatabase(filesOf(file)));
     const report = (position: number): void => port.send({ kind: "notice", position } satisfies Notice);
-    const stopWatching = watchOthers(db, report, port.onFault);
+    const stopWatching = watchOthers(db, pollMs, report, port.onFault);
     port.onRequest((request) => {
       if (isPiece(request)) {
         const reply = writer.answerPiece(request);

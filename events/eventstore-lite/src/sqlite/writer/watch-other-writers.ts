@@ -2,17 +2,18 @@ import type { DatabaseSync } from "node:sqlite";
 import { isBusy } from "../classify-errors.ts";
 
 /**
- * Interval at which the database is asked for appends by other processes, because SQLite cannot notify across
+ * Default interval, in ms, at which a store asks its file for appends by other processes. SQLite cannot notify across
  * processes.
  */
-const POLL_MS = 100;
+export const POLL_MS = 100;
 
 /**
- * Reports the log's last position at most 100 ms after another process has appended; the returned function stops this.
- * Runs in the writer thread, because other connections may wait for milliseconds while the writer is busy.
+ * Reports the log's last position at most `pollMs` after another process has appended. The returned function stops
+ * this. The writer thread calls it, because a read of another connection can be delayed for milliseconds.
  */
 export function watchOthers(
   db: DatabaseSync,
+  pollMs: number,
   onAppended: (position: number) => void,
   onFault: (error: unknown) => void,
 ): () => void {
@@ -40,7 +41,7 @@ export function watchOthers(
       // then.
       if (!isBusy(error)) onFault(error);
     }
-  }, POLL_MS);
+  }, pollMs);
   timer.unref();
   return () => clearInterval(timer);
 }
