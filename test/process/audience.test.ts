@@ -28,6 +28,8 @@ import {
   HANDLE_SUFFIX,
   ID_PREFIX,
   listReaders,
+  MESSAGES_A_DAY,
+  READERS,
   readMessages,
   TEMPLATE,
   type Books,
@@ -69,7 +71,7 @@ interface Scene extends AsyncDisposable {
   readonly readers: readonly Reader[];
 }
 
-/** Opens a service whose outreach agent has quickly sent 200 messages in the two days before today. */
+/** Opens a service whose outreach agent has quickly sent messages on the two days before today. */
 async function openScene(): Promise<Scene> {
   const readers = createReaders();
   await using opening = new AsyncDisposableStack();
@@ -86,7 +88,7 @@ async function openScene(): Promise<Scene> {
     await using day = await openDay({}, { start, open, people: (sandbox) => listReaders(readers, sandbox) });
     for (const at of [0, 1]) {
       day.time.jump(midnight - (2 - at) * DAY_MS + 8 * HOUR_MS - day.time.now());
-      expect(await day.run()).toMatchObject({ reason: "daily_limit_reached", sent: 100 });
+      expect(await day.run()).toMatchObject({ reason: "daily_limit_reached", sent: MESSAGES_A_DAY });
     }
   }
   live = true;
@@ -95,6 +97,7 @@ async function openScene(): Promise<Scene> {
 }
 
 const SETTINGS = {
+  DAILY_LIMIT: String(MESSAGES_A_DAY),
   MESSAGE_TEMPLATE: TEMPLATE,
   LINK_BASE: "https://go.example",
   REDIRECTS: "on",
@@ -118,7 +121,7 @@ async function runToday(service: ListeningService, { world, readers }: Scene, bo
     fetches.push(fetchAsX(service, books, reader));
   };
   const run = await service.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
-  expect(await run.json()).toMatchObject({ sent: 100, failed: 0, in_doubt: 0 });
+  expect(await run.json()).toMatchObject({ sent: MESSAGES_A_DAY, failed: 0, in_doubt: 0 });
   await Promise.all(fetches);
 }
 
@@ -303,7 +306,7 @@ async function withdraw(scene: Scene, books: Books, service: ListeningService): 
 }
 
 test.each(["sqlite", "postgres"])(
-  "clicks on 300 messages (%s) are counted exactly, and readable only with consent to tracking",
+  "clicks on the messages of three days (%s) are counted exactly, and readable only with consent to tracking",
   async (engine) => {
     await using scene = await openScene();
     await using collector = startCollector();
@@ -319,7 +322,7 @@ test.each(["sqlite", "postgres"])(
 
     const granted = readers.filter(isGranted);
     const others = readers.filter((reader) => !isGranted(reader));
-    expect([granted.length, others.length]).toEqual([100, 200]);
+    expect([granted.length, others.length]).toEqual([READERS / 3, (2 * READERS) / 3]);
     const ownCodes = new Set(codesOf(granted));
     const sharedCodes = new Set(others.flatMap(({ codes }) => codes));
     expect([ownCodes.size, sharedCodes.size]).toEqual([codesOf(granted).length, books.links.size]);

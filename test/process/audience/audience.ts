@@ -2,10 +2,15 @@ import { expect } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import type { Tracking } from "../../../events/outreach.ts";
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
+import { isWhole } from "../../harness/case-count.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 import type { ListeningService } from "../../harness/process.ts";
 
-export const READERS = 300;
+/** Messages of each of three days. The shorter run of all tests sends a quarter of the most that a day may have. */
+export const MESSAGES_A_DAY = isWhole ? 100 : 25;
+
+/** Number of readers: each gets one message. */
+export const READERS = 3 * MESSAGES_A_DAY;
 
 /**
  * Prefix of each reader's id. Like the suffix of the usernames, it occurs nowhere else. All ids have the same length,
