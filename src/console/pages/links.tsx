@@ -58,7 +58,8 @@ function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspecte
           <p class="quiet">
             {recent === undefined
               ? "The table counts all clicks since the beginning; the range is that of the chart."
-              : "The table counts the clicks of the chart's range."}
+              : "The table counts the clicks of the chart's range."}{" "}
+            <A href="/results">Results</A> counts the clicks on links of messages.
           </p>
           <Table
             label="Links"

@@ -158,7 +158,8 @@ function Total({ results: { total, worth, cost_usd: cost } }: ResultsProps): VNo
         {reply_rate === null ? "nothing sent" : `${formatPercent(reply_rate.rate)} of those sent`}
       </Figure>
       <Figure title="Clicks by people" {...compareCounts(all, previous?.clicks?.total)}>
-        {grouped(suspected)} more may be X itself, {grouped(bots)} are by bots
+        {grouped(suspected)} more may be X itself, {grouped(bots)} are by bots; <A href="/links">Links</A> has the
+        clicks on all links
       </Figure>
       <Figure title="Recipients who clicked" {...compareCounts(tracked.clicked, previous?.tracked.clicked)}>
         of {grouped(tracked.recipients)} who granted tracking; {describeFirstClick(tracked)}

@@ -52,6 +52,19 @@ test("the page shows each variant's rates with intervals on one axis, its counts
   expect(csv).toBe("/social/results?by=variant&amp;format=csv");
 });
 
+test("clicks on a link that no message held are on the page of links only, and both pages say so", async () => {
+  const harness = await openConsole();
+  await harness.append("outreach", ...message("A"));
+  await harness.append("link", clickOf({ short_code: "A" }), clickOf({ short_code: "elsewhere" }));
+  const figures = await textsAt(await pageAt(harness, "/results"), ".figures > div");
+  const clicks = "Clicks by people10 more may be X itself, 0 are by bots; Links has the clicks on all links";
+  expect(figures.map(({ text }) => text)).toContain(clicks);
+  const links = await pageAt(harness, "/links");
+  const shown = await textsAt(links, "p.quiet");
+  expect(shown.map(({ text }) => text).join("")).toContain("Results counts the clicks on links of messages.");
+  expect((await rowsOf(links)).filter((row) => row.startsWith("go.example"))).toHaveLength(2);
+});
+
 test("results by run count the clicks of recipients who granted tracking, and say so", async () => {
   const harness = await openConsole();
   await harness.append("outreach", ...message("A"));
