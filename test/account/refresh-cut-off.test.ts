@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import { unlinkAccount } from "../../src/account/link-account.ts";
 import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";

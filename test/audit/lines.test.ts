@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readLines } from "../../src/backup/import-events.ts";

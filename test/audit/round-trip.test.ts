@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { afterAll, describe, expect, test } from "bun:test";
 import { openSqliteStore, type NewEvent } from "eventstore-lite";
 import fc from "fast-check";

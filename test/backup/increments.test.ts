@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,

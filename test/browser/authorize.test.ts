@@ -1,4 +1,4 @@
-// On the browser harness.
+// These tests operate pages in a browser.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { violationsOf } from "../harness/accessibility.ts";

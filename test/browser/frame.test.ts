@@ -1,4 +1,4 @@
-// On the browser harness.
+// These tests operate pages in a browser.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { overhangOf, violationsInSchemes } from "../harness/accessibility.ts";

@@ -1,4 +1,4 @@
-// On the browser harness.
+// These tests operate pages in a browser.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Locator } from "playwright-core";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";

@@ -1,4 +1,4 @@
-// On the browser harness.
+// These tests operate pages in a browser.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";

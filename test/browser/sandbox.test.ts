@@ -1,4 +1,4 @@
-// On the browser harness.
+// These tests operate pages in a browser.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";

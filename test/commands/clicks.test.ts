@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { clicks } from "../harness/memory/operation-commands.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import { bashScript, describeCommands, fishScript, zshScript } from "../../src/commands/completion.ts";
 import { loadReachlog, runCommandLine } from "../../src/commands/shared/root-command.ts";

@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { deliveries } from "../harness/memory/operation-commands.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";

@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import { doctor } from "../../src/commands/doctor.ts";
 import { openCommands } from "../harness/memory/commands.ts";

@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { parseTemplate, chooseVariant } from "../../src/template/template.ts";

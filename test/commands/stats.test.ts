@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import { stats } from "../harness/memory/operation-commands.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";

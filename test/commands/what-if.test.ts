@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

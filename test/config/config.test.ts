@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { isOfThisMachineOnly } from "../../src/config/http.ts";
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";

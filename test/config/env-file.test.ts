@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { formatEnvValue, parseEnvFile } from "../../src/config/env-file.ts";

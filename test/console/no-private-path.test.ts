@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { isRunnable } from "../../src/commands/shared/command.ts";

@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import { quarterAt } from "../../projections/quarter-hours.ts";
 import { noClicks } from "../../projections/suspected-clicks.ts";

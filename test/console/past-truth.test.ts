@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import { findPerson } from "../../projections/contact-identity.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import { codec, makeEvent } from "../../events/catalog.ts";
 import { isFinal } from "../../events/dispatch-rules.ts";

@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import { countFreeTexts, warnOfTexts, watchFreeTexts } from "../../src/delivery/free-message-allowance.ts";
 import { STREAMS } from "../../src/log/event-log.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import crawlers from "crawler-user-agents";
 import { isBot, OF_PEOPLE } from "../../src/delivery/is-bot.ts";

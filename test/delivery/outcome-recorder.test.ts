@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { nextTurn } from "../../src/platform/time-slices.ts";
 import { createOutcomeBatching } from "../../src/delivery/outcome-recorder.ts";

@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite/testing";
 import type { NewEvent, EventLog } from "../../src/log/event-log.ts";

@@ -1,4 +1,4 @@
-// On the process harness.
+// These tests start the service or its commands as processes.
 import { expect, test } from "bun:test";
 import { WHOLE } from "./deployments.ts";
 import { fuzz } from "./fuzz.ts";

@@ -1,4 +1,4 @@
-// On the process harness.
+// These tests start the service or its commands as processes.
 import { afterAll } from "bun:test";
 import { testAttacks } from "./attacks/attack.ts";
 import { bodies } from "./attacks/bodies.ts";

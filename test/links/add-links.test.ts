@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { links, type Links } from "../../projections/links.ts";
 import { decideLinks, STORED_LINKS_MAX } from "../../src/links/add-links.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { toRedirectUrl } from "../../src/links/redirect-url.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { StoreClosed } from "eventstore-lite";
 import { SigningKeyRefused } from "eventstore-lite/proof";

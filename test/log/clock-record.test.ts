@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { acceptClock, clockRecord, expectedWall } from "../../src/log/clock-record.ts";

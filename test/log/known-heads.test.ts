@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

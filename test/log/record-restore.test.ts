@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { copyFileSync } from "node:fs";
 import { expect, test } from "bun:test";
 import { importSqliteLog, openSqliteStore, type EventStore } from "eventstore-lite";

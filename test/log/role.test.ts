@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import { createRoles, type Role } from "../../src/log/lease.ts";
 import type { Logger } from "../../src/platform/logger.ts";

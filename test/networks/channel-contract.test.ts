@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import type { Rendered } from "../../sandbox/markup.ts";
 import { describeChannel } from "./channel-contract.ts";
 

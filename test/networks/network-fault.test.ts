@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { toNetworkFault, type NetworkFaultKind } from "../../src/networks/safe-fetch.ts";
 

@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import { createDiscordChannel } from "../../src/networks/chat/discord.ts";
 import { createGoogleChatChannel } from "../../src/networks/chat/google-chat.ts";

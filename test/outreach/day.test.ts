@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { dayIn, nextDayAt } from "../../src/outreach/quota-day.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import type { RunEnd } from "../../events/outreach.ts";
 import { decideSendOutcome, type SendDecided } from "../../src/outreach/outcomes/send-outcome.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import type { InboxMessage, SendDmResult, SocialNetwork, SocialUser } from "../../src/networks/network.ts";
 import { SocialError } from "../../src/networks/network.ts";

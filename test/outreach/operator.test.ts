@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { contacts as contactsProjection } from "../../projections/contacts.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";

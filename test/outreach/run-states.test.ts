@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { Glob } from "bun";
 import { join } from "node:path";

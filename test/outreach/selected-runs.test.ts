@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { describe, expect, test } from "bun:test";
 import { parseOpenHours, type SendWindow } from "../../src/config/send-window.ts";
 import { openSource } from "../../src/outreach/sources/sources.ts";

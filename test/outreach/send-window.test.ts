@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { parseOpenHours, type SendWindow } from "../../src/config/send-window.ts";

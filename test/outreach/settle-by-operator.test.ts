@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { describe, expect, test } from "bun:test";
 import { recipientAmong } from "../../src/recipients/resolve-recipient.ts";
 import { settleMessagesInDoubt, type SettleMessages } from "../../src/outreach/settle-by-operator.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { namedEnvFiles, originalEnvironment } from "../../src/platform/bun-or-node.ts";
 import { temporaryFolder } from "../harness/temporary.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { createCoalescingScheduler } from "../../src/platform/coalescing-scheduler.ts";
 

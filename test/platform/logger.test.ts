@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { createLogger } from "../../src/platform/logger.ts";
 import { badLines, HOSTILE, STEERING } from "../process/hostile/texts.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { inTimeSlices } from "../../src/platform/time-slices.ts";
 import { countLoopIterations } from "eventstore-lite/testing";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { afterAll, beforeEach, expect, spyOn, test } from "bun:test";
 import { FRESH_MS, trackFreshness } from "../../src/privacy/keyring.ts";
 

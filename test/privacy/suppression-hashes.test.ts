@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { deriveKey } from "../../src/vault/derive-keys.ts";
 import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";

@@ -1,4 +1,4 @@
-// On the process harness.
+// These tests start the service or its commands as processes.
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
 import { FETCH_MS } from "../../projections/suspected-clicks.ts";

@@ -1,4 +1,4 @@
-// On the process harness.
+// These tests start the service or its commands as processes.
 import { expect, test } from "bun:test";
 import type { Person } from "../../sandbox/x/people.ts";
 import { authorize, exported, openInstallation } from "../harness/process.ts";

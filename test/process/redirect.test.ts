@@ -1,4 +1,4 @@
-// On the process harness.
+// These tests start the service or its commands as processes.
 import { connect } from "node:net";
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";

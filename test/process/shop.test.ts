@@ -1,4 +1,4 @@
-// On the process harness.
+// These tests start the service or its commands as processes.
 import { expect, test } from "bun:test";
 import { createCaller } from "../../sandbox/demo-history.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";

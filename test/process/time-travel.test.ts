@@ -1,4 +1,4 @@
-// On the process harness.
+// These tests start the service or its commands as processes.
 import { expect, test } from "bun:test";
 import { authorize, BEARER, exported, openInstallation, until } from "../harness/process.ts";
 

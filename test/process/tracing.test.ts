@@ -1,4 +1,4 @@
-// On the process harness.
+// These tests start the service or its commands as processes.
 import { expect, test } from "bun:test";
 import { BEARER, exported, openInstallation, stop, until } from "../harness/process.ts";
 import { attributesOf, startCollector } from "../tracing/collector.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { periodsOf, type PeriodsQuery } from "../../projections/counts-by-period.ts";
 import { quarterAt, type Quarters } from "../../projections/quarter-hours.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import type { EventType, Folded } from "../../events/catalog.ts";
 import { news, POSITIONS_MAX } from "../../projections/news.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { QUARTER_MS, quarterAt, QUARTERS_MAX, type Quarters } from "../../projections/quarter-hours.ts";
 

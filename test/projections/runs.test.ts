@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import type { Folded } from "../../events/catalog.ts";
 import { fold } from "../../projections/projection.ts";

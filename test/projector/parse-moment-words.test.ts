@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { readMomentWords } from "../../src/projector/parse-moment-words.ts";
 import { parseMoment } from "../../src/projector/parse-moment.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import type { Contact } from "../../projections/contact.ts";
 import { findPeople, type FoundPeople } from "../../src/recipients/list-recipients.ts";

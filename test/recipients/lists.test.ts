@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { describe, expect, test } from "bun:test";
 import { findContact } from "../../projections/contact-identity.ts";
 import { toRecipient } from "../../projections/contact.ts";

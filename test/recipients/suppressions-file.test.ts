@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import { parseSuppressions, type SuppressionRow } from "../../src/recipients/recipients-file.ts";
 import { nameHashKey } from "../../src/recipients/suppress.ts";

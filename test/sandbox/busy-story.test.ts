@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { describe, expect, test } from "bun:test";
 import { verify } from "../../src/commands/audit/verify.ts";
 import { replay } from "../../src/commands/replay.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { faultKindsOf } from "../../sandbox/faults.ts";

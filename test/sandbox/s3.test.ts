@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import { checkSignature, sha256, type SignedRequest } from "../../sandbox/s3/signature.ts";
 

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { authorized, callX, personId, postJson } from "./client.ts";

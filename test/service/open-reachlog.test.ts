@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { loadConfig, type Config } from "../../src/config/config.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";

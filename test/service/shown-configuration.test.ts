@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { loadConfig } from "../../src/config/config.ts";
 import { ownInstance } from "../../src/service/shown-configuration.ts";

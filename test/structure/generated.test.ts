@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { headerOf, TYPES_FILE } from "../../clients/typescript/generate.ts";

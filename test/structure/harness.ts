@@ -10,6 +10,14 @@ const HARNESSES = [
   ["the memory harness", /^test\/harness\/memory\//],
 ] as const;
 
+/** The first line of each test file says how its tests run. */
+export const FIRST_LINES: Readonly<Record<string, string>> = {
+  "the browser harness": "// These tests operate pages in a browser.",
+  "the process harness": "// These tests start the service or its commands as processes.",
+  "the memory harness": "// These tests run parts of the service in their own process.",
+  "no harness": "// These tests call the code directly.",
+};
+
 /** Harnesses that start processes: their tests run modules that they do not import. */
 export const STARTING_PROCESSES: ReadonlySet<string> = new Set(["the process harness", "the browser harness"]);
 

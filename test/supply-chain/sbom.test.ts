@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { openTracing } from "../../src/tracing/tracing.ts";

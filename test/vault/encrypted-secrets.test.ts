@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import type { Binding, SecretDatabase, SecretPlace } from "../../src/vault/secret-database.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import type { ServiceError } from "../../src/platform/service-error.ts";
 import type { SecretPlace } from "../../src/vault/secret-database.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { init } from "../../../src/commands/setup/init.ts";

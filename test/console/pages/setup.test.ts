@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { describe, expect, test } from "bun:test";
 import { ask, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
 import { openConsole, pageAt, person, textsAt } from "../pages.ts";

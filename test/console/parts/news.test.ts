@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";

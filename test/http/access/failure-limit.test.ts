@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { createFailureLimit, shareFailures } from "../../../src/http/access/failure-limit.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";

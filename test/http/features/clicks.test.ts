@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { Value } from "@sinclair/typebox/value";
 import type { Static } from "@sinclair/typebox";
 import { describe, expect, test } from "bun:test";

@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import { StoreUnavailable } from "eventstore-lite/testing";
 import { BEHIND_MAX } from "../../../src/http/features/health.ts";

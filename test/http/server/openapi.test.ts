@@ -1,4 +1,4 @@
-// On the memory harness.
+// These tests run parts of the service in their own process.
 import { expect, test } from "bun:test";
 import { Ajv } from "ajv";
 import { default as addFormats } from "ajv-formats";

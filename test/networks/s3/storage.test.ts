@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { inspect } from "node:util";

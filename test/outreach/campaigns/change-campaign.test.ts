@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import type { Audience, CampaignDefinition } from "../../../events/campaign.ts";
 import { campaigns, countPredecessors } from "../../../projections/campaigns.ts";

@@ -1,4 +1,4 @@
-// On no harness.
+// These tests call the code directly.
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { findSecrets, hunted } from "./find-secrets.ts";
