@@ -1,4 +1,4 @@
-// These tests start the service or its commands as processes.
+// These tests start the service or commands as processes.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";

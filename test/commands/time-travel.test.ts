@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import { makeEvent, type Event } from "../../events/catalog.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { createSessions } from "../../src/http/access/session.ts";
 import { createApp, type App } from "../../src/http/app.ts";

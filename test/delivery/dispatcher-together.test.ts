@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { USUAL_CHANNELS } from "../harness/click.ts";
 import { describe, expect, test } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";

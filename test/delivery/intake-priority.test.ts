@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { createIntakePriority } from "../../src/delivery/rate-limiter.ts";
 import { fakeChannel } from "../harness/memory/fake-channel.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { fakeChannel, gate } from "../harness/memory/fake-channel.ts";
 import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";

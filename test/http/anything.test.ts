@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { ask, GOOD, openApp, post, slugOf, TOKEN } from "../harness/memory/app.ts";

@@ -1,4 +1,4 @@
-// These tests start the service or its commands as processes.
+// These tests start the service or commands as processes.
 import { afterAll } from "bun:test";
 import { testAttacks } from "./attacks/attack.ts";
 import { bodies } from "./attacks/bodies.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { findLiving, joinInstances, type Instance } from "../../src/log/instance-heartbeats.ts";
 import { openMemoryLog, SILENT, toLogContext } from "../harness/memory/log.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   ANSWER_BYTES_MAX,

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { MINUTE_MS, openDay, WAY_MS, type Day } from "../harness/memory/simulated-day.ts";

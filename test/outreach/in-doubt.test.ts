@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { QUICK_ATTEMPTS_MAX } from "../../src/outreach/pacing-and-retries.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/run-limits.ts";
 import { person } from "../harness/memory/social-network.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import type { SocialNetwork } from "../../src/networks/network.ts";
 import { EMPTY_PAGES_MAX } from "../../src/outreach/sources/paged-source.ts";

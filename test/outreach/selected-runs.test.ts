@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { parseOpenHours, type SendWindow } from "../../src/config/send-window.ts";
 import { openSource } from "../../src/outreach/sources/sources.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { recipientAmong } from "../../src/recipients/resolve-recipient.ts";
 import { settleMessagesInDoubt, type SettleMessages } from "../../src/outreach/settle-by-operator.ts";

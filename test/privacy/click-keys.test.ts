@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { createClickKeys, fetchTree, puncture, type ClickKeys, keyAt } from "../../src/privacy/click-keys.ts";
 import { splitRef, type KeyStore, type NamedKey } from "../../src/privacy/key-store.ts";

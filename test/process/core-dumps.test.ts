@@ -1,4 +1,4 @@
-// These tests start the service or its commands as processes.
+// These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { openInstallation } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";

@@ -1,4 +1,4 @@
-// These tests start the service or its commands as processes.
+// These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import type { Person } from "../../sandbox/x/people.ts";
 import { authorize, exported, openInstallation } from "../harness/process.ts";

@@ -1,4 +1,4 @@
-// These tests start the service or its commands as processes.
+// These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
 import { loadConfig } from "../../src/config/config.ts";

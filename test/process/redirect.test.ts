@@ -1,4 +1,4 @@
-// These tests start the service or its commands as processes.
+// These tests start the service or commands as processes.
 import { connect } from "node:net";
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";

@@ -1,4 +1,4 @@
-// These tests start the service or its commands as processes.
+// These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { createCaller } from "../../sandbox/demo-history.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";

@@ -1,4 +1,4 @@
-// These tests start the service or its commands as processes.
+// These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { BEARER, exported, openInstallation, stop, until } from "../harness/process.ts";
 import { attributesOf, startCollector } from "../tracing/collector.ts";

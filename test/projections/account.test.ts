@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { account } from "../../projections/account.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { clicks, spellingsOf } from "../../projections/clicks.ts";
 import { byLastClick, COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { openSqliteStore, type EventStore, type Query } from "eventstore-lite";
 import { codec, makeEvent, type Event, type Recorded } from "../../events/catalog.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { createX, X_PRICES } from "../../src/networks/x/x-api.ts";
 import { createMeter } from "../../src/outreach/network-cost.ts";

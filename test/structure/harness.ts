@@ -13,8 +13,8 @@ const HARNESSES = [
 /** The first line of each test file says how its tests run. */
 export const FIRST_LINES: Readonly<Record<string, string>> = {
   "the browser harness": "// These tests operate pages in a browser.",
-  "the process harness": "// These tests start the service or its commands as processes.",
-  "the memory harness": "// These tests run parts of the service in their own process.",
+  "the process harness": "// These tests start the service or commands as processes.",
+  "the memory harness": "// These tests run parts of the service inside the test process.",
   "no harness": "// These tests call the code directly.",
 };
 

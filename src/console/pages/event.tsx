@@ -70,8 +70,8 @@ async function renderEvent(view: View<"account" | "contacts" | "runs">): Promise
       <h2>Data</h2>
       {data === event.data ? null : (
         <p class="quiet">
-          <code>hidden-…</code> stands for the code of the recipient's own link. The page hides it, because whoever
-          opens that link counts as the recipient.
+          <code>hidden-…</code> stands for the code of the recipient's own link. The page hides it, because any visitor
+          of that link counts as the recipient.
         </p>
       )}
       <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { VISIT_PAUSE_MS } from "../../../src/http/access/last-visit.ts";
 import { ask, openApp, type AppHarness } from "../../harness/memory/app.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
 import { recordFailures } from "../../../src/http/access/record-failures.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import type { ApiToken } from "../../../src/config/tokens.ts";
 import { recordTokenUse } from "../../../src/http/access/token-use.ts";

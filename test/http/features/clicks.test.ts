@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { Value } from "@sinclair/typebox/value";
 import type { Static } from "@sinclair/typebox";
 import { describe, expect, test } from "bun:test";

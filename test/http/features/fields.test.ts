@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { afterAll, describe, expect, test } from "bun:test";
 import urls from "../../fixtures/urls.json";
 import { GOOD, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";

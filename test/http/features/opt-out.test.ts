@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { findPerson } from "../../../projections/contact-identity.ts";
 import { OPT_OUT_WORDS } from "../../../src/http/features/opt-out-words.ts";

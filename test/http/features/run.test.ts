@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { ask, openApp, post, REPORT, slugOf, problemIn } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { afterAll, describe, expect, test } from "bun:test";
 import { GOOD, openApp, post, slugOf, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
 

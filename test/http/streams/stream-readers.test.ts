@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { STREAMS_PER_READER_MAX } from "../../../src/http/access/load-shedding.ts";
 import { openEventStream } from "../../../src/http/streams/event-stream.ts";

@@ -1,4 +1,4 @@
-// These tests run parts of the service in their own process.
+// These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { METADATA, LOG_ENGINES } from "../../harness/memory/log.ts";
 import { openOutreach, openOutreachOn, RULES } from "../../harness/memory/outreach.ts";
