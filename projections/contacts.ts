@@ -327,8 +327,8 @@ function doubt(contact: Contact, { data, time }: Folded<"DirectMessageInDoubt">)
 }
 
 /**
- * Notes when the outcome of a message with links of the recipient's own was recorded, because the message may have
- * reached the recipient.
+ * Stores when the log recorded that a message with the recipient's own links was sent or is in doubt. {@link click}
+ * leaves out clicks shortly after this time, because the network likely made them.
  */
 function noteReached(outreach: CampaignOutreach, recorded: string): void {
   if (outreach.own_links !== undefined) outreach.own_links = { ...outreach.own_links, recorded };

@@ -16,8 +16,8 @@ export interface VisitCounts {
   /** HEAD requests and prefetches of a link: no visitor made them, and they do not count as bots' clicks. */
   probes: number;
   /**
-   * Different visitors who are not suspected, each once a day: an estimate. Not yet computed for the day of {@link
-   * Visits.today}.
+   * Estimated number of different visitors, without suspected ones; each counts once a day. For the day {@link
+   * Visits.today} the number stays 0, because the estimate is made once the day has ended.
    */
   visitors: number;
 }

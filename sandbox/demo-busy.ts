@@ -1,15 +1,17 @@
-import type { StoryLog } from "./busy/story-log.ts";
-import { toPersonOnX } from "./busy/people.ts";
-import { STORY_ACCOUNT } from "./busy/replies.ts";
-import { storyPeople, writeStory } from "./busy/story.ts";
-import { STORY_DAYS } from "./busy/timeline.ts";
+import type { StoryLog } from "./invented-history/story-log.ts";
+import { toPersonOnX } from "./invented-history/people.ts";
+import { STORY_ACCOUNT } from "./invented-history/replies.ts";
+import { storyPeople, writeStory } from "./invented-history/story.ts";
+import { STORY_DAYS } from "./invented-history/timeline.ts";
 import type { MovedClock } from "./demo-history.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { deliver } from "./x/messages.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Time for which the simulated Telegram refuses messages after the start, in seconds. */
+/**
+ * The simulated Telegram refuses the demo's first request with a 429, which asks the service to wait this many seconds.
+ */
 const TELEGRAM_WAITS_S = 1_200;
 
 /**

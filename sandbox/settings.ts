@@ -85,7 +85,10 @@ const MESSENGERS = {
   }),
 };
 
-/** Further ads networks, of which a service may use all at once -> the settings that connect it. */
+/**
+ * A service may use any of these ads networks in addition to Meta, and all at once. Each function returns the settings
+ * that connect the service to that network.
+ */
 const ADS = {
   openai: ({ urls, credentials }: Place): Settings => ({
     OPENAI_ADS_PIXEL_ID: credentials.openAiPixelId,

@@ -27,7 +27,7 @@ export const LONGEST = [
   "test/log/archive.test.ts",
   "test/outreach/model.test.ts",
   "test/commands/recipients.test.ts",
-  "test/backup/migrate.test.ts",
+  "test/backup/move-log.test.ts",
   "test/http/server/idempotency.test.ts",
   "test/projections/fold.test.ts",
   "test/outreach/x-errors.test.ts",

@@ -1,6 +1,6 @@
 import { parseBackupPlace } from "../backup/backup-place.ts";
 import { makeBackup, verifyBackups } from "../backup/make-backup.ts";
-import { migrateLog } from "../backup/migrate.ts";
+import { migrateLog } from "../backup/move-log.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/database.ts";
 import { readSettingsFile } from "../config/load-env-file.ts";

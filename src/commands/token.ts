@@ -9,7 +9,7 @@ import {
   describeNameFault,
   type TokenScope,
 } from "../config/tokens.ts";
-import { appendEntry, createToken, type Removal, removeToken, resolveTokensFile } from "../config/tokens-file.ts";
+import { appendEntry, createToken, type Removal, removeToken, resolveTokensFile } from "../config/edit-tokens-file.ts";
 import { isoTime, systemClock } from "../platform/clock.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
 import { answer, fail, type Terminal } from "./shared/terminal.ts";

@@ -1,7 +1,7 @@
 import type { EventType } from "../../events/catalog.ts";
 import type { WebhookChannel } from "../../events/channel-names.ts";
 import { SUBSCRIBABLE } from "../../events/dispatch-rules.ts";
-import { compileFilter, FilterRefused } from "../networks/event-filter.ts";
+import { compileFilter, FilterRefused } from "../networks/webhook-filter.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import {
   requireAllOrNone,

@@ -5,7 +5,7 @@ import { VISITOR_IDS, type VisitorId, type VisitorIds } from "../../events/track
 import { normalizeLink } from "../../projections/normalize-link.ts";
 import { type NewEvent, eventAt, type StateContext } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
-import { FilterFailed } from "../networks/event-filter.ts";
+import { FilterFailed } from "../networks/webhook-filter.ts";
 import type { Channel, Click, Conversion, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
 import { formatAmount } from "../platform/money.ts";
 import { canonicalAddress } from "../platform/ip-address.ts";

@@ -6,7 +6,7 @@ import { operation, pageInput, refusal, refuse } from "../platform/operation.ts"
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
 import { toDomain } from "../template/short-link.ts";
 import { addLinks, CODE, CODE_CHARS_MAX, FULL, TAKEN } from "./add-links.ts";
-import type { Reachlog } from "../privacy/reachlog.ts";
+import type { Reachlog } from "../privacy/reachlog-context.ts";
 
 /** Number of links in one answer, by default. */
 const LINKS_SHOWN = 100;

@@ -7,7 +7,10 @@ import type { LogClock } from "./log-clock.ts";
 import { workUntilDisposed } from "../platform/signals.ts";
 import type { StateContext } from "./event-log.ts";
 
-/** Log that an instance watches, with all that shows if it is still the log that was opened. */
+/**
+ * Log that an instance has open, with the functions and the clock by which the watchdog checks that the log is in reach
+ * and was not replaced.
+ */
 export interface WatchedLog extends StateContext {
   /**
    * Calls the key store, which may be on a separate server. While the key store is out of reach, no personal data can

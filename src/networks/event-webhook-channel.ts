@@ -3,7 +3,7 @@ import type { WebhookChannel } from "../../events/channel-names.ts";
 import { hideCodes } from "./hide-personal-codes.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "./classify-answer.ts";
-import { compileFilter, type PostedEvent } from "./event-filter.ts";
+import { compileFilter, type PostedEvent } from "./webhook-filter.ts";
 import type { Channel } from "./network.ts";
 import type { SafeFetch } from "./safe-fetch.ts";
 

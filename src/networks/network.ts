@@ -261,7 +261,10 @@ export type Signal =
   | { readonly kind: "message"; readonly message: InboxMessage }
   /** Signal that `readerId` has read our messages, up to `lastReadId` or, without it, to `at` (ms since the epoch). */
   | { readonly kind: "read"; readonly readerId: string; readonly at: number; readonly lastReadId?: string }
-  /** Signal of a message whose words only the people of the conversation can read. */
+  /**
+   * Signal that an encrypted message of X Chat has arrived. The signal lacks the words, because only the members of the
+   * conversation can decrypt them.
+   */
   | {
       readonly kind: "chat";
       readonly id: string;

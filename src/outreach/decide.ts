@@ -1,6 +1,7 @@
 /**
- * Pure decisions of a run. Start at {@link decideTurn}: it judges one recipient with {@link judgeUser}, and the rules are
- * in `refuse`. {@link judgeKnown} judges without the network, and {@link decideStart} decides if a run may start.
+ * Pure decisions of a run. Start at {@link decideTurn}: it judges one recipient with {@link judgeUser}, and `refuse`
+ * below applies the rules. {@link judgeKnown} judges without the network, {@link decideStart} decides if a run may
+ * start.
  */
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { DataOf } from "../../events/catalog.ts";

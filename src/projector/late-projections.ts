@@ -54,7 +54,10 @@ export interface FoldBesideOptions {
    * Hands over the states of late projections that have caught up. From then on they follow the log with the others.
    */
   readonly takeOver: (names: readonly ProjectionName[], states: FoldedStates) => void;
-  /** Runs when the late projections have caught up with the log. */
+  /**
+   * Called each time a group of late projections has caught up with the log. A late projection was far behind the log
+   * when the service started.
+   */
   readonly onCaughtUp: () => void;
 }
 

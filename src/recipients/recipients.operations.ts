@@ -21,7 +21,7 @@ import {
   NOT_REACHED,
   toErasedJson,
 } from "../privacy/privacy.operations.ts";
-import type { WriteContext } from "../privacy/reachlog.ts";
+import type { WriteContext } from "../privacy/reachlog-context.ts";
 import {
   asOf,
   asOfInput,

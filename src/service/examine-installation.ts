@@ -26,7 +26,10 @@ import { openReachlog } from "./open-reachlog.ts";
 import { listPartNames } from "../config/optional-parts.ts";
 import { describeExpiries } from "../config/tokens.ts";
 
-/** Time in ms that the examination waits for a network's answer. */
+/**
+ * The examination of an installation waits at most this long, in ms, for the answer of a network or of the trace
+ * collector.
+ */
 const CHECK_TIMEOUT_MS = 10_000;
 
 /**

@@ -169,8 +169,8 @@ describe.skipIf(!hasBrowser)("the sandbox in a browser", () => {
     for (const network of NETWORKS) {
       await page.goto(`${sandbox.url}/networks/${network}`);
       const text = (await page.textContent("section")) ?? "";
-      // The page of X shows a message twice, for the sender and for the receiver. An event is shown in each of its
-      // columns.
+      // X received two messages, one in each direction. An event holds the text in its address, its id and a name in
+      // its user data; Meta's event also holds the text in its own name.
       const shown = { x: 2, meta: 4, openai: 3, snap: 3 }[network as string] ?? 1;
       expect([network, text.split("hello <there>").length - 1]).toEqual([network, shown]);
     }

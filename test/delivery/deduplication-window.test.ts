@@ -13,7 +13,10 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const SILENT: DispatchResult = { outcome: "retryable", detail: "no answer in time", mayHaveArrived: true };
 
-/** Fake network that recognises a repeated dispatch by its id for a day. */
+/**
+ * Fake network that claims to recognise a repeated dispatch by its id for a day. It drops no repetition, so that the
+ * test sees every send.
+ */
 function knowing(answer: Answer) {
   const chat = fakeChannel("chat", answer);
   return { chat, channel: { ...chat, recognisesMs: DAY_MS } satisfies Channel };

@@ -8,7 +8,10 @@ import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
-/** Events after which the dispatcher reads its lanes (queues) from the log again. */
+/**
+ * After each of these events, the dispatcher reads its lanes (queues) from the log again. An entry holds words for the
+ * test's name, and a function that returns the event to append.
+ */
 const REOPENINGS: readonly [string, (house: DeliveryHarness) => Promise<NewEvent>][] = [
   ["a recipient is forgotten", () => Promise.resolve({ type: "PersonForgotten", data: { hashes: [], keys: [] } })],
   [

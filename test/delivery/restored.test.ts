@@ -23,7 +23,10 @@ const RESTORED: NewEvent = {
 };
 const LOSS: NewEvent = { type: "LogLossAccepted", data: { reason: "lost_tail", found_position: 1, found_hash: "" } };
 
-/** Fake network that recognises a repeated dispatch by its id for a day. */
+/**
+ * Fake network that claims to recognise a repeated dispatch by its id for a day. It drops no repetition, so that the
+ * test sees every send.
+ */
 function knowing(answer?: Answer): { readonly ads: FakeChannel; readonly channel: Channel } {
   const ads = fakeChannel("ads", answer);
   return { ads, channel: { ...ads, recognisesMs: DAY_MS } };

@@ -8,7 +8,7 @@ import { readDispatches, toDispatchJson } from "../../src/delivery/list-dispatch
 import { updateSubscriptions } from "../../src/delivery/webhook-subscriptions.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { type NewEvent, STREAMS } from "../../src/log/event-log.ts";
-import { compileFilter } from "../../src/networks/event-filter.ts";
+import { compileFilter } from "../../src/networks/webhook-filter.ts";
 import { secret } from "../../src/platform/secret.ts";
 import {
   DELIVERED,

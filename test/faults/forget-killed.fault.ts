@@ -14,7 +14,10 @@ const ROUNDS = 10;
 
 const TRACES = /ada_builds|Ada Lovelace/i;
 
-/** Creates a copy of the log with its keys in a separate folder, and returns commands on that copy. */
+/**
+ * Copies the log, its master key and its key store together to a new folder. Returns the copy's settings and functions
+ * that work on the copy.
+ */
 function copyOf(world: Installation, name: string) {
   const directory = join(world.directory, name);
   mkdirSync(directory);

@@ -47,7 +47,7 @@ export interface FuzzReport {
 export async function fuzz({ requests, seed, deployment }: FuzzOptions): Promise<FuzzReport> {
   await using world = await openInstallation();
   const service = await world.serve(deployment.settings);
-  // Raises the networks' rate limits, because the test would mostly wait for them.
+  // The test raises the rate limits of Slack and Telegram. Otherwise the test would mostly wait for these limits.
   world.sandbox.slack.limit = 1e9;
   world.sandbox.telegram.limit = 1e9;
   if (deployment.settings["X_CLIENT_ID"] !== "") await authorize(service, world.sandbox);

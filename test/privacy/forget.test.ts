@@ -310,8 +310,8 @@ test("an event about the recipient appended during the erasure does not stay in 
   const erase = createEraseHandler(world.store.keyring);
   await using projector = await startProjector(world.store, {
     erase(event) {
-      // This event is appended before the erasure deletes the keys, so it is encrypted with them. It is read
-      // afterwards.
+      // The event is appended just before the erasure deletes the keys, so it is encrypted with these keys. The
+      // projector reads the event only after the keys are gone.
       meanwhile = eventLog.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")], {});
       return erase(event);
     },

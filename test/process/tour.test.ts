@@ -43,7 +43,10 @@ async function followSession(demo: Demo, directory: string, text: string): Promi
   }
 }
 
-/** Pattern of the end of the output that the tour shows for a command which follows the log until Ctrl-C. */
+/**
+ * `audit tail` follows the log until Ctrl-C. The test interrupts the command once its output holds this pattern: a line
+ * about a click, and one line more.
+ */
 const CLICK_AND_MORE = / LinkClicked .*\n.*\n/;
 
 /** Replaces the ports and the folder in a line of the tour by those of this demo. */

@@ -66,7 +66,7 @@ const MACHINE_TIME = [
   "src/commands/audit/prove.ts",
   "src/backup/make-backup.ts",
   "src/backup/put-backup-in-place.ts",
-  "src/backup/migrate.ts",
+  "src/backup/move-log.ts",
   "src/log/witness-server.ts",
   // These use the machine's time if they get no clock.
   "src/networks/safe-fetch.ts",

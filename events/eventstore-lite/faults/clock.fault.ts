@@ -25,7 +25,7 @@ test.skipIf(lacks("faketime"))(
     writeFileSync(clock, CLOCKS[0]!);
     const holders = ["ann", "bob"].map((holder) => {
       let appended = 0;
-      const program = startProgram("append-as-holder", {
+      const program = startProgram("append-with-lease", {
         wrapper: clockFrom(clock),
         arguments: [file, holder],
         onLine: (line) => (appended += line.startsWith("+") ? 1 : 0),

@@ -7,7 +7,7 @@ import { examine, FAULTLESS, retry } from "./examine-log.ts";
 import { freeze } from "./freeze-programs.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { type Program, startProgram } from "./start-program.ts";
-import { RECORD_BYTES } from "./programs/record-length.ts";
+import { RECORD_BYTES } from "./record-size.ts";
 import { isWhole, lacks, run } from "./required-tools.ts";
 
 const MIB = 1024 * 1024;
@@ -21,7 +21,8 @@ const CUTS_PER_LOG = 10;
  */
 const CHARS = "12000";
 /**
- * Maximum time in ms from the first acknowledgement of each program until the power is cut; the actual time is random.
+ * Once every program has acknowledged its first write, the test waits a random time of at most this many ms. Then it
+ * cuts the power.
  */
 const LOAD_MS_MAX = 250;
 

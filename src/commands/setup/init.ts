@@ -10,7 +10,7 @@ import { Command, JSON_OPTION, readConfig, type MakeCommand } from "../shared/co
 import { makeNewFile } from "../../platform/new-file.ts";
 import { PROGRAM } from "../shared/program-invocation.ts";
 import { answer, type Terminal } from "../shared/terminal.ts";
-import { createToken } from "../../config/tokens-file.ts";
+import { createToken } from "../../config/edit-tokens-file.ts";
 
 const FILE = ".env";
 

@@ -1,7 +1,7 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { createDelivery } from "../../delivery/wait-for-outcome.ts";
-import { readAllTokens } from "../../config/tokens-file.ts";
+import { readAllTokens } from "../../config/edit-tokens-file.ts";
 import { withSource, type SourcedToken } from "../../config/tokens.ts";
 import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { isReading, readRefusal, type AnyOperation } from "../../platform/operation.ts";

@@ -6,7 +6,7 @@ import { NEWS_TYPES, readLogPage, readNews } from "../../history/log-and-news-pa
 import { addressWith } from "../hrefs.ts";
 import { ConsoleDocument, FaultNotice, Head } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
-import { EventList, isProblem } from "../parts/events.tsx";
+import { EventList, isProblem } from "../parts/event-sentence.tsx";
 import { NewsDays } from "../parts/news.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { formatTime, readTimes } from "../parts/time.tsx";

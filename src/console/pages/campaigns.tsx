@@ -8,7 +8,7 @@ import { campaignHref } from "../hrefs.ts";
 import { consolePage, type View } from "../page-context.ts";
 import { ConfirmedAction, toSpaces } from "../parts/action-form.tsx";
 import { CampaignForm, FollowUpButton } from "../parts/campaign-form.tsx";
-import { RunName } from "../parts/events.tsx";
+import { RunName } from "../parts/event-sentence.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { RunForm } from "../parts/run-form.tsx";
 import { breakable, NamedValues, numbers, Table } from "../parts/table.tsx";

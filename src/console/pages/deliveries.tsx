@@ -14,7 +14,7 @@ import { ChannelTile, hindranceToDeliver } from "../parts/channel-status.tsx";
 import { DecideLetters, Reason, RetryLetters } from "../parts/dead-letter-actions.tsx";
 import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { MINUTE } from "../parts/attention.tsx";
-import { EventSentence } from "../parts/events.tsx";
+import { EventSentence } from "../parts/event-sentence.tsx";
 import { ActionForm, Hindered } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { consolePage, readChoice, readText, type View } from "../page-context.ts";

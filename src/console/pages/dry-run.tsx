@@ -8,7 +8,7 @@ import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { campaignHref, dryRunHref } from "../hrefs.ts";
 import { consolePage, readNumber, type Made, type View } from "../page-context.ts";
 import { toSpaces } from "../parts/action-form.tsx";
-import { RecipientLink } from "../parts/events.tsx";
+import { RecipientLink } from "../parts/event-sentence.tsx";
 import { Badge, Icon } from "../parts/icon.tsx";
 import { A } from "../parts/link.tsx";
 import { RunForm, SAY_OUTDATED } from "../parts/run-form.tsx";

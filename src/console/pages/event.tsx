@@ -7,7 +7,7 @@ import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
 import { consolePage, readText, type DisclosingPage, type View } from "../page-context.ts";
-import { EventList, EventSentence } from "../parts/events.tsx";
+import { EventList, EventSentence } from "../parts/event-sentence.tsx";
 import { A } from "../parts/link.tsx";
 import { StateChanges } from "../parts/event-state-changes.tsx";
 import { type NamedValue, NamedValues } from "../parts/table.tsx";

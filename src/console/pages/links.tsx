@@ -11,7 +11,7 @@ import {
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { BestHour, ClicksChart, RangePicker, readPeriods, readRangeFields } from "../parts/time-charts.tsx";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
-import { EventList, RecipientLink, Words } from "../parts/events.tsx";
+import { EventList, RecipientLink, Words } from "../parts/event-sentence.tsx";
 import { ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { addressWith, hrefForLink } from "../hrefs.ts";

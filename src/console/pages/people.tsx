@@ -17,7 +17,7 @@ import {
 } from "../../recipients/list-recipients.ts";
 import { ConsoleDocument, Head } from "../document.tsx";
 import type { RecipientNames } from "../hrefs.ts";
-import { RecipientLink } from "../parts/events.tsx";
+import { RecipientLink } from "../parts/event-sentence.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";

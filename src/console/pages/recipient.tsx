@@ -6,7 +6,7 @@ import { readRecipientCampaigns } from "../../outreach/campaigns/read-campaigns.
 import { describeSkip, readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
 import { campaignHref, eventHref, recipientHref } from "../hrefs.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { EventList, EventSentence, LinkName, RunName, Words } from "../parts/events.tsx";
+import { EventList, EventSentence, LinkName, RunName, Words } from "../parts/event-sentence.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { breakable, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";

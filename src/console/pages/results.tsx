@@ -18,7 +18,7 @@ import { addressWith, campaignHref, eventHref, hrefForLink } from "../hrefs.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
 import { chooseScale, RateChart } from "../parts/charts.tsx";
-import { OptionalLink, RunLink } from "../parts/events.tsx";
+import { OptionalLink, RunLink } from "../parts/event-sentence.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
 import { readSort } from "../sorted-page.ts";

@@ -22,7 +22,7 @@ import { countInWords, formatDuration, formatUsd, grouped } from "../../platform
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { addressWith, dryRunHref, runHref } from "../hrefs.ts";
 import { consolePage, readChoice, readNumber, type Made, type View } from "../page-context.ts";
-import { RecipientLink } from "../parts/events.tsx";
+import { RecipientLink } from "../parts/event-sentence.tsx";
 import { Badge, Icon, type BadgeState, type IconName } from "../parts/icon.tsx";
 import { A, Tabs } from "../parts/link.tsx";
 import { toSpaces } from "../parts/action-form.tsx";

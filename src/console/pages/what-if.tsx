@@ -4,7 +4,7 @@ import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { eventHref, type RecipientNames } from "../hrefs.ts";
 import { ActionForm, Field, Lines, Select } from "../parts/action-form.tsx";
-import { RecipientLink } from "../parts/events.tsx";
+import { RecipientLink } from "../parts/event-sentence.tsx";
 import { numbers, OnlyFirst, Sentences, Table } from "../parts/table.tsx";
 import { consolePage, type ConsolePage, type Notice, useView, type View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";

@@ -6,7 +6,7 @@ import type { View } from "../page-context.ts";
 import { ConfirmedAction } from "./action-form.tsx";
 import { hindranceToDeliver, Resume } from "./channel-status.tsx";
 import { Reason, RetryLetters } from "./dead-letter-actions.tsx";
-import { By, Words } from "./events.tsx";
+import { By, Words } from "./event-sentence.tsx";
 import { Badge } from "./icon.tsx";
 import { A } from "./link.tsx";
 import { SEVERITY } from "./news.tsx";

@@ -6,7 +6,7 @@ import { nameRun } from "../../history/run-events.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import type { View } from "../page-context.ts";
 import { addressWith, eventHref, runHref } from "../hrefs.ts";
-import { EventList, EventSentence, findLook, Glyph, LinkName, Words } from "./events.tsx";
+import { EventList, EventSentence, findLook, Glyph, LinkName, Words } from "./event-sentence.tsx";
 import { Badge, type BadgeState } from "./icon.tsx";
 import { A } from "./link.tsx";
 import { NumberTable } from "./table.tsx";

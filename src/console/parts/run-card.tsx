@@ -8,7 +8,7 @@ import { Section } from "../document.tsx";
 import { useView, type View } from "../page-context.ts";
 import { ActionForm, ConfirmedAction, Hindered } from "./action-form.tsx";
 import { campaignHref, dryRunHref } from "../hrefs.ts";
-import { RunLink } from "./events.tsx";
+import { RunLink } from "./event-sentence.tsx";
 import { Icon } from "./icon.tsx";
 import { hindranceAtX, RunForm, SAY_OUTDATED } from "./run-form.tsx";
 import { Time, toIso } from "./time.tsx";

@@ -4,7 +4,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import { ActionForm } from "./action-form.tsx";
 import { eventHref } from "../hrefs.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
-import { By } from "./events.tsx";
+import { By } from "./event-sentence.tsx";
 import { Badge, Icon } from "./icon.tsx";
 import { Time } from "./time.tsx";
 import type { ShownVerification, View } from "../page-context.ts";

@@ -7,7 +7,7 @@ import { STREAMS } from "../../log/event-log.ts";
 import { CAMPAIGN_NAME, count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { operation, refusal, refuse, type GivenRefusal, type OperationCaller } from "../../platform/operation.ts";
-import type { Reachlog } from "../../privacy/reachlog.ts";
+import type { Reachlog } from "../../privacy/reachlog-context.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../../projector/log-reader.ts";
 import { MESSAGE_CHARS_MAX } from "../../template/template.ts";
 import type { OutreachRules } from "../decide.ts";

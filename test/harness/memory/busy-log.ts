@@ -1,5 +1,5 @@
 import { openLogForHistory } from "../../../src/commands/development/demo-log.ts";
-import { writeStory } from "../../../sandbox/busy/story.ts";
+import { writeStory } from "../../../sandbox/invented-history/story.ts";
 import { NO_TERMINAL } from "../capture-command.ts";
 import { temporaryFolder } from "../temporary.ts";
 

@@ -116,7 +116,8 @@ test("a repeated callback of the same browser shows its success without another 
   const { world, x, begin, callback } = await openX();
   const cookie = await begin();
   await callback("state=the-state&code=c", { cookie });
-  // The browser did not receive the answer, because its connection broke, so it repeats the request.
+  // The browser repeats the callback request, as browsers do if the connection breaks before the answer arrives. The
+  // service must authorize the account only once.
   for (const _ of [1, 2]) {
     const again = await callback("state=the-state&code=c", { cookie });
     expect([again.status, again.headers.get("location")]).toEqual([303, "/"]);

@@ -202,7 +202,7 @@ export async function fetchAsX(service: ListeningService, books: Books, reader: 
   }
 }
 
-/** Number of simultaneous visits. */
+/** The test makes at most this many visits to links at the same time. */
 const AT_ONCE = 40;
 
 export async function followAll(service: ListeningService, books: Books, visits: readonly Visit[]): Promise<void> {

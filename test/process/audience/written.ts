@@ -44,7 +44,10 @@ function toText(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("latin1");
 }
 
-/** Returns everything that the service shows operators and other programs. */
+/**
+ * Returns what the service shows, as texts: log lines, metrics, statistics, and the output of the commands `results`
+ * and `clicks`. The test searches these texts for personal data.
+ */
 export async function readFigures(world: Installation, service: ListeningService): Promise<Texts> {
   return {
     log: service.log(),

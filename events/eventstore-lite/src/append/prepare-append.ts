@@ -92,8 +92,8 @@ function checkExpected(expected: ExpectedVersion): void {
 }
 
 /**
- * Checks an event, and adds its id, type, data, metadata and transform input as texts to `fields`, which go to the
- * writer thread. Returns their length in UTF-16 units. Throws {@link InvalidAppend}.
+ * Checks an event, and adds its id, type, data, metadata and `transformInput` (work that the codec leaves to the writer
+ * thread) to the texts in `fields`. Returns the added length in UTF-16 units. Throws {@link InvalidAppend}.
  */
 function prepareEvent(
   { id, type, data, meta, transformInput = "" }: Encoded,

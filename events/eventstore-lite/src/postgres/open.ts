@@ -79,9 +79,9 @@ const WRITER: WriterModules<PostgresWriterOptions> = {
 };
 
 /**
- * Opens a log in a PostgreSQL database (14 or later), for any number of processes; creates missing tables. Throws
- * {@link StoreUnavailable}, {@link StoreUnusable} if the server cannot hold a log, {@link StoreBusy} during a restore
- * or import.
+ * Opens a log in PostgreSQL (14 or later) for any number of processes; creates missing tables. Throws {@link
+ * StoreUnavailable} if the server is away, {@link StoreUnusable} if it cannot hold a log, {@link StoreBusy} during a
+ * restore or import.
  */
 export async function openPostgresStore<E extends NewEvent = NewEvent>(
   options: PostgresStoreOptions<E>,

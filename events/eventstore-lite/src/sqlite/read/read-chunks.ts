@@ -60,7 +60,10 @@ export interface Range {
 /** Yields the matching events chunk by chunk, in order of position; a chunk may be empty before the end. */
 export type Chunks<Row> = Generator<Row[], void, void>;
 
-/** Chooses the index along which the query walks; no walk sorts more than a chunk. */
+/**
+ * Reads the matching events in chunks. Chooses the index (by stream, type or position) in whose order the query reads,
+ * so that SQLite never sorts more events than one chunk holds.
+ */
 export function readChunks<Row extends Placed>(reader: DatabaseReader, shape: Shape<Row>, range: Range): Chunks<Row> {
   const types = range.types && typeIds(reader, range.types);
   if (types?.length === 0) return nothing();

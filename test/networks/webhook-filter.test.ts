@@ -8,7 +8,7 @@ import {
   FilterFailed,
   STEPS_MAX,
   type PostedEvent,
-} from "../../src/networks/event-filter.ts";
+} from "../../src/networks/webhook-filter.ts";
 
 const EVENT = {
   type: "LinkClicked",

@@ -1,5 +1,5 @@
-import type { StoryDeliveries } from "./deliveries.ts";
-import { STORY_CHANNELS, type PendingClick } from "./delivery-lanes.ts";
+import type { StoryDeliveries } from "./write-deliveries.ts";
+import { STORY_CHANNELS, type PendingClick } from "./pending-clicks.ts";
 import type { StoryLink, StoryLog, StoryMessage } from "./story-log.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import type { Timeline } from "./timeline.ts";

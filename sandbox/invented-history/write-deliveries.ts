@@ -1,4 +1,4 @@
-import { createLanes, type PendingClick, type StoryChannel, type StoryLanes } from "./delivery-lanes.ts";
+import { createLanes, type PendingClick, type StoryChannel, type StoryLanes } from "./pending-clicks.ts";
 import { OPERATOR, PRODUCT, STORY_STREAMS, type StoryLog } from "./story-log.ts";
 import type { Timeline } from "./timeline.ts";
 

@@ -1,7 +1,7 @@
 import { createClicks, OPERATOR_LINKS } from "./clicks.ts";
 import { rehearse } from "./dry-run.ts";
-import { createDeliveries, type StoryDeliveries } from "./deliveries.ts";
-import type { PendingClick } from "./delivery-lanes.ts";
+import { createDeliveries, type StoryDeliveries } from "./write-deliveries.ts";
+import type { PendingClick } from "./pending-clicks.ts";
 import { OPERATOR, PRODUCT, STORY_STREAMS, type StoryEvent, type StoryLog, type StoryMailbox } from "./story-log.ts";
 import { toImport, makePeople, type StoryPerson } from "./people.ts";
 import { planRuns, RECIPIENTS } from "./plan-runs.ts";
