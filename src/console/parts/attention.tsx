@@ -172,7 +172,7 @@ export function DecidedList({ view, items }: { view: View<"runs">; items: Attent
   return (
     <ol class="needs">
       {items.map(({ title, caller, at, why, progress }) => (
-        <li class="done">
+        <li>
           <div>
             <h3>
               <Badge state={progress === undefined ? ["good", "check", "Decided"] : ["info", "clock", "Under way"]} />{" "}

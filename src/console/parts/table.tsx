@@ -61,20 +61,12 @@ export function ListPages({ path, rows, next }: ListPagesProps): VNode {
   );
 }
 
-interface OnlyFirstProps {
-  readonly shown: number;
-  readonly count: number;
-  /** Words after the numbers, on how to get the other rows. */
-  readonly children?: ComponentChildren;
-}
-
 /** Note that only the first rows are shown, and how many there are. Renders nothing if all are shown. */
-export function OnlyFirst({ shown, count, children = "." }: OnlyFirstProps): VNode | null {
+export function OnlyFirst({ shown, count }: { readonly shown: number; readonly count: number }): VNode | null {
   if (count <= shown) return null;
   return (
     <p>
-      The first {grouped(shown)} of {grouped(count)}
-      {children}
+      The first {grouped(shown)} of {grouped(count)}.
     </p>
   );
 }

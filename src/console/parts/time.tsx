@@ -51,7 +51,7 @@ export function Time({ at, as = "short", before = "" }: TimeProps): VNode | null
   return (
     <>
       {before}
-      <time dateTime={at} title={at.replace("T", " ").replace("Z", " UTC")} data-age={as === "age" ? "" : undefined}>
+      <time dateTime={at} title={at.replace("T", " ").replace("Z", " UTC")}>
         {formatTime(at, as, times)}
       </time>
     </>
