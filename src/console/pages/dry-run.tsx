@@ -277,7 +277,7 @@ function Skips({ run: { skips, skipped } }: RunProps): VNode {
               </p>
             )}
             {reason === "no_consent" || reason === "missing_field" || reason === "invalid_recipient" ? (
-              <A class="button" href="/people">
+              <A class="button" href="/people/import">
                 <Icon name="upload" />
                 Import…
               </A>

@@ -141,10 +141,11 @@ function readStatus(view: View, { backlog, lag }: Channel): readonly [BadgeState
   const circuit = view.live?.circuit(name);
   if (circuit === "open") return [["bad", "pause", "Paused"], "Its network failed several times in a row"];
   if (circuit === "half_open") return [["warn", "clock", "Trying again"], "One request tells whether it works again"];
-  const { failures_in_a_row: failures } = lag;
+  const { failures_in_a_row: failures, settled_per_minute: rate } = lag;
   if (failures > 0) {
     const why = failures === 1 ? "The last attempt failed" : `The last ${grouped(failures)} attempts failed`;
     return [["warn", "triangleAlert", "Failing"], why];
   }
-  return pending > 0 ? [["info", "clock", "Delivering"]] : [["good", "check", "Up to date"]];
+  if (pending === 0) return [["good", "check", "Up to date"]];
+  return [["info", "clock", rate === 0 ? "Waiting" : "Delivering"]];
 }

@@ -91,6 +91,13 @@ describe("the page of deliveries", () => {
     expect(page.match(/Up to date/g)).toHaveLength(3);
   });
 
+  test("says that a channel waits, not that it delivers, while nothing was sent in the last minutes", async () => {
+    const { harness, pageAt } = await openBrowser();
+    await harness.append("link-go.example/x", click("chat"));
+    const [, chat] = (await textsAt(await pageAt("/deliveries"), ".tile")).map(({ text }) => text);
+    expect(chat).toStartWith("ChatWaiting");
+  });
+
   test("shows of each channel what waits, the curve of a day, and why it is red or amber", async () => {
     const { harness, pageAt } = await openBrowser();
     await harness.append("link-go.example/x", click("chat", "ads"), click("chat"));
