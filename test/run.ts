@@ -12,13 +12,10 @@ import { ALLOCATOR, runReported, sumUp, summaryOf } from "./reported.ts";
 import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
 
 /**
- * Number of parallel processes for tests that run in their own process. Each process compiles the code for itself,
- * so more of them would need more processor time.
+ * Number of parallel processes of each pool. Each process compiles the code for itself, so more of them would need more
+ * processor time.
  */
-const IN_PROCESS = availableParallelism() + 1;
-
-/** Number of parallel processes for tests that start services, commands and browsers, and wait for these. */
-const STARTING = availableParallelism() + 1;
+const PROCESSES = availableParallelism() + 1;
 
 /** Timeout in ms that only stops tests which hang. The parallel processes read no other setting for it. */
 const TEST_TIMEOUT_MS = 1_200_000;
@@ -31,9 +28,7 @@ for (const [name, value] of Object.entries(ALLOCATOR)) process.env[name] ??= val
 // Files share a process and its loaded code, which saves time. No file depends on what others leave behind.
 const options = ["--no-isolate", `--timeout=${TEST_TIMEOUT_MS}`, `--timings=${longestFirst()}`];
 const runs = await Promise.all(
-  poolsFor(process.argv.slice(2)).map(({ processes, tests }) =>
-    runReported([`--parallel=${processes}`, ...options, ...tests]),
-  ),
+  poolsFor(process.argv.slice(2)).map((tests) => runReported([`--parallel=${PROCESSES}`, ...options, ...tests])),
 );
 const { ok, failures, ...totals } = sumUp(runs);
 // Prints the errors once more at the end, because they are hidden among thousands of lines of output from parallel
@@ -43,24 +38,18 @@ console.log(summaryOf(totals));
 // A crash outside of any test fails the run even if no test failed.
 process.exit(ok && totals.passed > 0 ? 0 : 1);
 
-interface Pool {
-  readonly processes: number;
-  readonly tests: readonly string[];
-}
-
-/** Returns the chosen tests as one pool, or by default all tests as two: those that start processes, and the others. */
-function poolsFor(chosen: readonly string[]): readonly Pool[] {
-  if (chosen.length > 0) return [{ processes: STARTING, tests: chosen }];
+/**
+ * Returns the chosen tests as one pool, or by default all tests as two: those that start services, commands and
+ * browsers and wait for these, and the others.
+ */
+function poolsFor(chosen: readonly string[]): readonly (readonly string[])[] {
+  if (chosen.length > 0) return [chosen];
   const harnesses = harnessesOf(join(import.meta.dirname, ".."));
   const { starting = [], inProcess = [] } = Object.groupBy(allTests(), (file) =>
     STARTING_PROCESSES.has(harnesses.get(file) ?? "") ? "starting" : "inProcess",
   );
-  const pools = [
-    { processes: STARTING, tests: starting },
-    { processes: IN_PROCESS, tests: inProcess },
-  ];
-  const used = process.env["RUNTIME"] === "deno" ? pools.slice(0, 1) : pools;
-  return used.map(({ processes, tests }) => ({ processes, tests: tests.map((file) => `./${file}`) }));
+  const pools = process.env["RUNTIME"] === "deno" ? [starting] : [starting, inProcess];
+  return pools.map((tests) => tests.map((file) => `./${file}`));
 }
 
 function allTests(): readonly string[] {

@@ -30,7 +30,7 @@ export function warnOfTexts(texts: number): string | undefined {
   return `WhatsApp accepted ${found} texts this month: beyond ${FREE_TEXTS} it loses those that no payment method covers`;
 }
 
-/** Announces once a month that few free texts are left. */
+/** Announces once a month that few are left of the texts that WhatsApp delivers free of charge. */
 export function watchFreeTexts({ eventLog, projector, announce, clock, logger }: StateContext): Disposable {
   let month = "";
   let texts = 0;

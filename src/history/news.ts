@@ -23,9 +23,9 @@ export interface NewsLine {
   readonly key: string;
   /** Event type by which a page chooses the line's icon. */
   readonly type: EventType;
-  /** Time of the first event, in ms since 1970. */
+  /** Time of the first event that the line sums up, in ms since 1970. */
   readonly from: number;
-  /** Time of the last event, in ms since 1970. */
+  /** Time of the last event that the line sums up, in ms since 1970. */
   readonly to: number;
   readonly severity: Severity | undefined;
   /**

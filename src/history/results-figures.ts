@@ -72,7 +72,10 @@ const clicks = { total: count, unique: count, suspected: count, anonymous: count
  */
 const tracked = { recipients: count, clicked: count, clicks: count, suspected: count, converted: count };
 
-/** Schemas of a result's figures as the API returns them. */
+/**
+ * Schemas of the counts and rates that the API returns for a group of messages, such as one variant: sent, read, replied
+ * to, clicked.
+ */
 export const resultFigures = Type.Object({
   ...messages,
   /** Lower bound of the share of sent messages that were read, by the network's reports; null if none was sent. */

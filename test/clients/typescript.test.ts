@@ -10,7 +10,7 @@ describe("the client at a running service", () => {
   let world: Installation;
   let service: Running;
   let client: Client;
-  /** Names of the operations in the OpenAPI document that the test has called so far. */
+  /** Operations of the OpenAPI document that the test has called so far, as method and path. */
   const asked = new Set<string>();
 
   beforeAll(async () => {

@@ -37,7 +37,7 @@ export interface S3Request {
  */
 export const OBJECT_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Time-out of one request to the object store, enough for the largest file at 2 MB a second. */
+/** Time-out of one request to the object store, enough for the largest file at 2.3 MB a second. */
 const TIMEOUT_MS = 120_000;
 
 /**
