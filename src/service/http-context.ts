@@ -53,7 +53,7 @@ interface ServedParts {
 }
 
 /** The opened log, with all that HTTP requests may use of it. */
-type ServedLog = Omit<ServingContext, "roles" | "isAlone" | "saves" | typeof Symbol.asyncDispose>;
+type ServedLog = Omit<ServingContext, "roles" | "isAlone" | "saves" | "reservedPort" | typeof Symbol.asyncDispose>;
 
 /** Returns the context of the HTTP server; `overrides` are for tests. */
 export function createHttpContext(

@@ -31,11 +31,13 @@ export type ServingContext = Awaited<ReturnType<typeof openToServe>>;
  * throws, and a ServiceError (configuration) if the other instances have other settings.
  */
 export async function openToServe(given: Config, logger: Logger, options: ServiceOptions = {}) {
-  const config = { ...given, http: await withPort(given.http) };
+  await using opening = new AsyncDisposableStack();
+  const { http, reserved } = await withPort(given.http);
+  const reservedPort = opening.use(reserved);
+  const config = { ...given, http };
   const { isShared = false, lateAfter = LATE_POSITIONS, ...overrides } = options;
   const isAlone = config.log.kind === "sqlite" && !isShared;
   const own = ownInstance(config);
-  await using opening = new AsyncDisposableStack();
   const metrics = createMetrics(listConfiguredChannels(config));
   const { measured, onCommit } = metrics.appends;
   const tracing = await openTraces(opening, config, logger);
@@ -53,7 +55,7 @@ export async function openToServe(given: Config, logger: Logger, options: Servic
     ),
   );
   const opened = opening.move();
-  return { ...context, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return { ...context, reservedPort, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 interface JoinOptions {

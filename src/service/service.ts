@@ -95,7 +95,9 @@ export async function serve(context: ServingContext) {
   const stopping = new AbortController();
   const parts = { ...access, awaySince: watch.awaySince, load, isWritable, delivery, account, runner };
   const http = createHttpContext(context, { ...parts, stopping: stopping.signal });
-  stack.use(await listen(createApp(http), config.http, load));
+  const app = createApp(http);
+  await context.reservedPort[Symbol.asyncDispose]();
+  stack.use(await listen(app, config.http, load));
   // Streams of events never end by themselves, so they are aborted before the server stops, which waits for its
   // responses.
   stack.defer(() => stopping.abort());

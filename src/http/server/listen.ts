@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HttpConfig } from "../../config/http.ts";
-import { findFreePort } from "../../platform/free-port.ts";
+import { reservePort } from "../../platform/free-port.ts";
 import { isBun } from "../../platform/bun-or-node.ts";
 import type { App } from "../app.ts";
 import type { LoadShedding } from "../access/load-shedding.ts";
@@ -54,14 +54,15 @@ export async function listen(
 }
 
 /**
- * Replaces port 0 by a free port. Values such as the OAuth redirect contain the number, so it must be known before the
- * start.
+ * Replaces port 0 by a free port, because values such as the OAuth redirect contain the number before the service
+ * listens. No other program can take the port until `reserved` is disposed, which must precede {@link listen}.
  */
-export async function withPort(http: HttpConfig): Promise<HttpConfig> {
-  if (http.port !== 0) return http;
-  const port = await findFreePort(http.host);
+export async function withPort(http: HttpConfig): Promise<{ http: HttpConfig; reserved: AsyncDisposable }> {
+  if (http.port !== 0) return { http, reserved: new AsyncDisposableStack() };
+  const reserved = await reservePort(http.host);
+  const { port } = reserved;
   const publicUrl = http.publicUrl.endsWith(":0") ? `${http.publicUrl.slice(0, -2)}:${port}` : http.publicUrl;
-  return { ...http, port, publicUrl };
+  return { http: { ...http, port, publicUrl }, reserved };
 }
 
 export function listHosts({ host, publicUrl, allowedHosts }: HttpConfig, linkBase = publicUrl): ReadonlySet<string> {

@@ -74,7 +74,9 @@ async function readOutcome(answer: Response, path: string): Promise<Outcome> {
 }
 
 const world = await openApp({ authPolicy: "strict", hosts: ["127.0.0.1"] });
-const { port } = await withPort(loadConfig({ PORT: "0" }, () => "").http);
+const { http, reserved } = await withPort(loadConfig({ PORT: "0" }, () => "").http);
+const { port } = http;
+await reserved[Symbol.asyncDispose]();
 const server = await listen(world.app, { host: "127.0.0.1", port }, world.deps.load);
 
 describe("every endpoint, with each scope and with an expired, a revoked and no token", () => {
