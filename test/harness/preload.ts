@@ -25,3 +25,11 @@ function guardedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Res
 }
 
 globalThis.fetch = Object.assign(guardedFetch, { preconnect: realFetch.preconnect });
+
+const collectGarbage = Bun.gc;
+
+/**
+ * Ignores requests to collect garbage soon, which Elysia makes for each new app. The test processes create thousands of
+ * apps, and each collection goes through all of their memory.
+ */
+Bun.gc = (isSynchronous = false) => (isSynchronous ? collectGarbage(true) : 0);

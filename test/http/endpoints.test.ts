@@ -76,6 +76,7 @@ await apps.strict.append(
     data: { attempt_id: "a", run_id: "r", recipient, message_id: "m", settled_by: "answer" },
   },
 );
+const documentedOperations = everyOperation(await (await ask(apps.spec.app, "/openapi.json")).text());
 afterAll(async () => {
   for (const opened of Object.values(apps)) await opened[Symbol.asyncDispose]();
 });
@@ -98,8 +99,9 @@ describe.each(ENDPOINTS)("$method $path", ({ method, path, protection, ...operat
   );
 
   test("is documented with its body, responses and problems", async () => {
-    const document = everyOperation(await (await ask(apps.spec.app, "/openapi.json")).text());
-    const documented = document.find((each) => each.path === documentedPath(path) && each.method === method);
+    const documented = documentedOperations.find(
+      (each) => each.path === documentedPath(path) && each.method === method,
+    );
     expect(documented).toMatchObject({ id: operation.id });
     expect(documented?.body?.type).toBe(operation.body?.type as never);
     const statuses = Object.keys(operation.answers).map(Number);
