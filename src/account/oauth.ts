@@ -55,6 +55,8 @@ export class OAuthError extends ServiceError<"rejected" | "unavailable"> {
 export interface Authorization {
   readonly state: string;
   readonly verifier: string;
+  /** Page of the console to which the browser returns. Default: the overview. */
+  readonly back?: string;
 }
 
 /** The OAuth client of the X app. Its methods throw {@link OAuthError}. */

@@ -57,7 +57,7 @@ export function AttentionList({ view, back, items }: AttentionProps): VNode {
 function Acts({ view, back, act }: { view: View<"runs">; back: string; act: Item["act"] }): VNode | null {
   switch (act.kind) {
     case "authorize": {
-      const { nextStep } = (view.asOf === undefined ? hindranceAtX(view) : undefined) ?? {};
+      const { nextStep } = (view.asOf === undefined ? hindranceAtX(view, back) : undefined) ?? {};
       return nextStep === undefined ? null : (
         <a class="button primary" href={nextStep.href}>
           {nextStep.label}

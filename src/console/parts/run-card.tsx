@@ -105,7 +105,7 @@ interface LookUpProps {
 
 /** Form that looks up the messages in doubt at X, and also closes a run whose process died. */
 export function LookUp({ back, label, isPrimary = false }: LookUpProps): VNode {
-  const hindrance = hindranceAtX(useView());
+  const hindrance = hindranceAtX(useView(), back);
   return (
     <ActionForm back={back} action="/console/outreach/lookup">
       <button class={isPrimary ? "primary" : undefined} disabled={hindrance !== undefined}>

@@ -12,28 +12,28 @@ import {
 } from "../../outreach/run-status.ts";
 import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
-import { runHref } from "../hrefs.ts";
+import { addressWith, runHref } from "../hrefs.ts";
 import { useView, type View } from "../page-context.ts";
 import { ActionForm, Asked, Confirmation, Field, Hindered, Select, type Hindrance } from "./action-form.tsx";
 import { Icon } from "./icon.tsx";
 import { HiddenFields } from "./link.tsx";
 
-/** Returns why nothing can be asked at X now. Undefined if it can. */
-export function hindranceAtX({ settings, stateNow }: View): Hindrance | undefined {
+/** Returns why nothing can be asked at X now. Undefined if it can. An authorization leads back to the page `back`. */
+export function hindranceAtX({ settings, stateNow }: View, back = "/"): Hindrance | undefined {
   const { user, authorized } = stateNow("account");
   if (!settings.parts.x.isConfigured) return { why: "The X app is not configured", nextStep: SET_UP };
   if (authorized) return undefined;
   const label = user === null ? "Authorize an X account" : "Authorize again";
   const why = user === null ? "No X account is authorized" : "X no longer accepts our authorization";
-  return { why, nextStep: { href: "/social/auth", label } };
+  return { why, nextStep: { href: `/social/auth${back === "/" ? "" : `?${new URLSearchParams({ back })}`}`, label } };
 }
 
 const SET_UP = { href: "/setup", label: "What to set up" } as const;
 
 /** Returns why neither a run nor a dry run may start now. Undefined if one may, or while a run is in progress. */
-function hindranceToRun(view: View): Hindrance | undefined {
+function hindranceToRun(view: View, back?: string): Hindrance | undefined {
   const hasMessage = view.settings.template !== undefined || listOpenCampaigns(view.stateNow("campaigns")).length > 1;
-  return hindranceAtX(view) ?? (hasMessage ? undefined : { why: "No message is configured", nextStep: SET_UP });
+  return hindranceAtX(view, back) ?? (hasMessage ? undefined : { why: "No message is configured", nextStep: SET_UP });
 }
 
 /** Returns why a run would be refused now. Undefined if it may start, or while a run is in progress. */
@@ -87,7 +87,10 @@ export function RunForm({ limits, preview, back = "/", label = "Dry run", isFirs
   if (formToken === undefined) return null;
   const { current } = view.stateNow("run");
   const running = current ? { href: runHref(current.run_id), label: "The run" } : undefined;
-  const hindrance = hindranceToRun(view) ?? (running && { why: "A run is in progress", nextStep: running });
+  const given = preview === undefined ? {} : readFields(query);
+  const fields = Object.keys(given).length === 0 ? toFields(limits) : given;
+  const afterX = preview === undefined ? back : addressWith(back, new URLSearchParams(), { ...fields, confirm: START });
+  const hindrance = hindranceToRun(view, afterX) ?? (running && { why: "A run is in progress", nextStep: running });
   const look = isFirst ? "primary" : undefined;
   const text = (
     <>
@@ -101,14 +104,12 @@ export function RunForm({ limits, preview, back = "/", label = "Dry run", isFirs
         <button class={look} disabled={hindrance !== undefined}>
           {text}
         </button>
-        <DryRunHint hindrance={hindrance} fields={toFields(limits)} />
+        <DryRunHint hindrance={hindrance} fields={fields} />
       </ActionForm>
     );
   }
-  const given = readFields(query);
   if (asked?.id === START) asked.found = { title: "Start run…", content: <Start fields={given} preview={preview} /> };
   const refusal = hindranceToSend(view);
-  const fields = Object.keys(given).length === 0 ? toFields(limits) : given;
   // The form is sent by GET, so that the page can show the confirmation. Only the button that makes a dry run sends the
   // CSRF token.
   return (

@@ -4,6 +4,7 @@ import { OAuthError, type Authorization } from "../../account/oauth.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/counts-and-lists.ts";
 import { feature, type AccountParts, type HttpContext } from "../http-context.ts";
+import { isBack } from "../server/form-routes.ts";
 import { json, redirect, whole } from "../server/http-response.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
 import { AUTHORIZE_AGAIN, toProblem, problems, type Problem } from "../server/problem.ts";
@@ -27,10 +28,10 @@ const user = Type.Object({ id: text("1786543210987654321"), username: text("acme
 const linkedUser = Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) });
 
 /**
- * Query that marks a request which was redirected to PUBLIC_URL. The service does not redirect it again, because behind
+ * Query parameter that marks a request which was redirected to PUBLIC_URL. The service does not redirect it again, because behind
  * a proxy that changes the host name that would never end.
  */
-const LED = "?led=1";
+const LED = "led";
 
 export function accountEndpoints(context: HttpContext) {
   const { account: parts, config } = context;
@@ -41,14 +42,17 @@ export function accountEndpoints(context: HttpContext) {
       async ({ request }) => {
         const { oauth, cookie } = configured(account);
         const publicUrl = new URL(config.http.publicUrl);
-        const { search } = new URL(request.url);
+        const { searchParams } = new URL(request.url);
+        const wanted = searchParams.get("back") ?? "";
+        const back = isBack(wanted) ? { back: wanted } : {};
         // X will redirect to PUBLIC_URL, and the browser would not send a cookie of another host name there. So a
         // browser that used another name is sent to PUBLIC_URL first.
-        if (search !== LED && request.headers.get("host")?.toLowerCase() !== publicUrl.host) {
-          return whole(redirect(303, `${config.http.publicUrl}/social/auth${LED}`, CLOSED_PAGE));
+        if (!searchParams.has(LED) && request.headers.get("host")?.toLowerCase() !== publicUrl.host) {
+          const query = new URLSearchParams({ [LED]: "1", ...back });
+          return whole(redirect(303, `${config.http.publicUrl}/social/auth?${query}`, CLOSED_PAGE));
         }
         const { url, ...authorization } = await oauth.begin();
-        return whole(redirect(302, url, { "set-cookie": cookie.give(authorization), ...CLOSED_PAGE }));
+        return whole(redirect(302, url, { "set-cookie": cookie.give({ ...authorization, ...back }), ...CLOSED_PAGE }));
       },
       route("startAuthorization", "outreach", "open", {
         response: {
@@ -57,7 +61,10 @@ export function accountEndpoints(context: HttpContext) {
         },
         summary: "Sends the browser to X, to authorize an account.",
         description: "Starts the PKCE flow of OAuth 2.0. The browser gets a cookie, which the callback requires.",
-        query: { led: "`1`: begins under the requested host name, without a redirect to PUBLIC_URL." },
+        query: {
+          led: "`1`: begins under the requested host name, without a redirect to PUBLIC_URL.",
+          back: "Page of the console to which the browser returns after the authorization. Default: the overview.",
+        },
         problems: ["xNotConfigured"],
       }),
     )
@@ -132,7 +139,7 @@ async function finishAuthorization(
   if (linked === undefined) throw refused("usedState", headers);
   if (linked.kind === "wrong_account") throw problems.wrongAccount().with(headers);
   const wantsJson = request.headers.get("accept")?.includes("application/json") ?? false;
-  if (!wantsJson) return whole(redirect(303, CONSOLE_PATH, headers));
+  if (!wantsJson) return whole(redirect(303, begun.back ?? CONSOLE_PATH, headers));
   return whole<200, Static<typeof linkedUser>>(json(200, { ...linked.user, scopes: linked.scopes }, headers));
 }
 

@@ -66,7 +66,12 @@ export function toBack({ request, endpoint }: RequestContext): string | undefine
   const { pathname, searchParams } = new URL(request.url);
   const known = [...searchParams].filter(([name]) => Object.hasOwn(endpoint.query ?? {}, name));
   const back = known.length === 0 ? pathname : `${pathname}?${new URLSearchParams(known)}`;
-  return back.length <= BACK.maxLength && new RegExp(BACK.pattern).test(back) ? back : undefined;
+  return isBack(back) ? back : undefined;
+}
+
+/** True if a browser may be sent to this path after a form or an authorization. */
+export function isBack(path: string): boolean {
+  return path.length <= BACK.maxLength && new RegExp(BACK.pattern).test(path);
 }
 
 export const commonFields = Type.Object({

@@ -51,7 +51,10 @@ describe("what needs attention", () => {
       expect.stringMatching(/^Warning 1 dispatch may or may not have reached Ads .*Look for it at Ads, then decide\./),
     ]);
     const page = await pageAt(harness, "/attention");
-    const hindrance = { text: "X no longer accepts our authorization. Authorize again", links: ["/social/auth"] };
+    const hindrance = {
+      text: "X no longer accepts our authorization. Authorize again",
+      links: ["/social/auth?back=%2Fattention"],
+    };
     expect(await textsAt(page, ".needs form.action > small")).toEqual([hindrance]);
     expect(page).toMatch(/<button class="primary" disabled>(?:(?!<\/button>).)*Look it up/);
     const buttons = await textsAt(page, ".needs > li:nth-child(3) .actions > a");

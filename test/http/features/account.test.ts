@@ -83,6 +83,23 @@ test("a browser on another host name is redirected to PUBLIC_URL once", async ()
   }
 });
 
+test.each([
+  ["/?limit=5&confirm=start-run", "/?limit=5&confirm=start-run"],
+  ["//evil.example/", "/"],
+  [String.raw`/\evil.example`, "/"],
+  ["https://evil.example/", "/"],
+])("an authorization that began at %p leads to %p of this service", async (back, location) => {
+  const { world, callback } = await openX();
+  const path = `/social/auth?${new URLSearchParams({ back, other: "x" })}`;
+  const led = await ask(world.app, path, { headers: { host: "127.0.0.1:3000" } });
+  const { searchParams } = new URL(led.headers.get("location")!);
+  expect(Object.fromEntries(searchParams)).toEqual({ led: "1", ...(back === location && { back }) });
+  const begun = await ask(world.app, path);
+  const cookie = begun.headers.get("set-cookie")!.split(";", 1)[0]!;
+  const returned = await callback("state=the-state&code=c", { cookie });
+  expect([returned.status, returned.headers.get("location")]).toEqual([303, location]);
+});
+
 test("a browser is sent to the network and links the account when it comes back", async () => {
   const { world, begin, callback } = await openX();
   const started = await ask(world.app, "/social/auth");
