@@ -284,10 +284,10 @@ export function choosePeriods(query: ChartRange, unit: PeriodUnit): PeriodsChoic
 /** The periods of a chart in words, such as `day, last 30 days`. */
 export function periodsInWords(
   range: ChartRange,
-  { unit }: PeriodsChoice,
+  { unit, count }: PeriodsChoice,
   bars: readonly { readonly label: string }[],
 ): string {
   const ends = [bars[0], bars.at(-1)].map((bar) => bar?.label);
-  const words = chooseOwnRange(range) === undefined ? `last ${bars.length} ${unit}s` : `${ends[0]} to ${ends[1]}`;
+  const words = chooseOwnRange(range) === undefined ? `last ${count} ${unit}s` : `${ends[0]} to ${ends[1]}`;
   return `${unit}, ${words}`;
 }

@@ -1,13 +1,13 @@
 // These tests operate pages in a browser.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import type { EventType } from "../../events/catalog.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { documentedPath } from "../fuzz/document.ts";
 import { overhangOf, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { operatorOf, signInByRequest, type Operator } from "../harness/operator.ts";
+import { countClicks, operatorOf, signInByRequest, type Operator } from "../harness/operator.ts";
 import {
   authorize,
   BEARER,
@@ -47,16 +47,6 @@ interface Action {
   readonly sees: string | RegExp | ((seat: Seat) => string | RegExp);
   /** Event that the action appends to the log. Its caller is the operator. */
   readonly logs?: readonly [type: EventType, data: object | ((seat: Seat) => object)];
-}
-
-/** Counts the clicks on links and buttons. The page must not be open yet. Clicks into fields are not counted. */
-async function countClicks(page: Page): Promise<() => number> {
-  let clicks = 0;
-  await page.exposeFunction("countClick", () => void clicks++);
-  await page.addInitScript(
-    `addEventListener("click", ({ target }) => target.closest("input, select, textarea") ?? countClick(), true)`,
-  );
-  return () => clicks;
 }
 
 describe.skipIf(!hasBrowser)("the main actions of each page", () => {

@@ -1,7 +1,7 @@
 /** An operator at a browser, who uses the mouse, with or without script, or only the keyboard. */
 import { expect } from "bun:test";
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
-import { TOKEN, until, type Running } from "./process.ts";
+import { TOKEN, until } from "./process.ts";
 
 export const WAYS = ["by mouse", "by mouse, without script", "by keyboard alone"] as const;
 export type Way = (typeof WAYS)[number];
@@ -55,10 +55,21 @@ export async function operatorOf(browser: Browser, way: Way, options: BrowserCon
 }
 
 /** Signs the page's browser in without the form, for tests of other pages. */
-export async function signInByRequest(page: Page, service: Running): Promise<void> {
-  const signedIn = await service.get("/session", { method: "POST", body: new URLSearchParams({ token: TOKEN }) });
+export async function signInByRequest(page: Page, { url }: { readonly url: string }, token = TOKEN): Promise<void> {
+  const body = new URLSearchParams({ token });
+  const signedIn = await fetch(new URL("/session", url), { method: "POST", body, redirect: "manual" });
   const [, name = "", value = ""] = /^([^=]+)=([^;]+)/.exec(signedIn.headers.get("set-cookie") ?? "") ?? [];
-  await page.context().addCookies([{ name, value, url: service.url, httpOnly: true, sameSite: "Strict" }]);
+  await page.context().addCookies([{ name, value, url, httpOnly: true, sameSite: "Strict" }]);
+}
+
+/** Counts the clicks on links and buttons. The page must not be open yet. Clicks into fields are not counted. */
+export async function countClicks(page: Page): Promise<() => number> {
+  let clicks = 0;
+  await page.exposeFunction("countClick", () => void clicks++);
+  await page.addInitScript(
+    `addEventListener("click", ({ target }) => target.closest("input, select, textarea") ?? countClick(), true)`,
+  );
+  return () => clicks;
 }
 
 async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promise<Operator> {

@@ -28,7 +28,7 @@ export const linksPage = consolePage({ reads: ["account", "clicks", "conversions
 
 function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspected">): VNode {
   const recent = countRecentClicks(view, readPeriods(view, "day"));
-  const sort = readSort(view, LINK_LIST_COLUMNS, { by: recent === undefined ? "last" : "people", order: "descending" });
+  const sort = readSort(view, LINK_LIST_COLUMNS, { by: "people", order: "descending" });
   const list = readLinkList(view, readListPage(view, sort, LINKS_SHOWN), recent);
   const { links, next, all, others, countedMax, quarters } = list;
   const conversions = readConversions(view);

@@ -8,12 +8,13 @@ import { readAttention, readOpenItems } from "../../outreach/attention/read-atte
 import { readQuota } from "../../outreach/run-status.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
 import { BarChart, type BoundedRate } from "../parts/charts.tsx";
-import { ClicksChart, describePeriods, RangePicker, readPeriods } from "../parts/time-charts.tsx";
+import { ClicksChart, describePeriods, RangePicker, readPeriods, readRangeFields } from "../parts/time-charts.tsx";
 import { AttentionList, DecidedList } from "../parts/attention.tsx";
 import { ChannelLine } from "../parts/channel-status.tsx";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { Figure } from "./results.tsx";
 import { NewsDays } from "../parts/news.tsx";
+import { addressWith } from "../hrefs.ts";
 import { runCard, saySkipped } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { formatTime, readTimes, Time, toIso } from "../parts/time.tsx";
@@ -43,6 +44,7 @@ async function renderOverview(view: View<(typeof READS)[number] | "results">): P
   const run = await runCard(view);
   const totals = await readTotals(view);
   const open = await readOpenItems(view, view.settings, view.live);
+  const more = open.length - ATTENTION_SHOWN;
   const news = await readNews(view, { timezone: view.settings.timezone, limit: NEWEST_LINES });
   return (
     <ConsoleDocument
@@ -64,14 +66,13 @@ async function renderOverview(view: View<(typeof READS)[number] | "results">): P
       {open.length === 0 ? null : (
         <Section
           id="attention"
-          title={
-            <>
-              Needs attention <span class="badge bad">{grouped(open.length)}</span> <A href="/attention">Show all</A>
-            </>
-          }
+          title={["Needs attention ", <span class="badge bad">{grouped(open.length)}</span>]}
           class="card attention"
         >
           <AttentionList view={view} back="/" items={open.slice(0, ATTENTION_SHOWN)} />
+          <p class="more">
+            <A href="/attention">{more > 0 ? `And ${grouped(more)} more` : "Show all"}</A>
+          </p>
         </Section>
       )}
       <div class="columns">
@@ -79,11 +80,14 @@ async function renderOverview(view: View<(typeof READS)[number] | "results">): P
         {await renderQuota(view)}
       </div>
       <Totals totals={totals} />
-      <RangePicker view={view} path="/" />
-      <div class="charts">
-        <MessagesChart view={view} />
-        <ClicksChart view={view} unit="hour" quarters={view.state("suspected").quarters} />
-      </div>
+      <Section id="charts" title="Over time">
+        <RangePicker view={view} path="/" />
+        <div class="charts">
+          <MessagesChart view={view} />
+          <ClicksChart view={view} unit="hour" quarters={view.state("suspected").quarters} />
+        </div>
+        <MostClicked view={view} />
+      </Section>
       <div class="columns">
         <Section id="newest" title="Newest events">
           <NewsDays view={view} news={{ ...news, summed: [] }} />
@@ -209,7 +213,7 @@ function Totals({ totals }: { readonly totals: Awaited<ReturnType<typeof readTot
   const { replied, tracked, reply_rate, click_rate } = figures;
   return (
     <dl class="card figures" aria-label="All messages">
-      <Figure title="Sent" href="/activity?type=DirectMessageSent" value={grouped(sent)}>
+      <Figure title="Sent" href="/activity?type=DirectMessageSent" value={grouped(sent)} change="all time">
         <A href="/activity?type=DirectMessageSkipped">{saySkipped(skipped, contacted)}</A>,{" "}
         <A href="/activity?type=DirectMessageFailed">{grouped(failed)} failed</A>,{" "}
         <A href="/people?status=in_doubt">{grouped(inDoubt)} in doubt</A>
@@ -247,6 +251,24 @@ function MessagesChart({ view }: { readonly view: View<"timeline"> }): VNode {
       bars={bars}
       empty={`No message was sent, skipped or failed in these ${periods.unit}s.`}
     />
+  );
+}
+
+/** Number of days, today included, for which the links are surely counted one by one. */
+const LINK_DAYS = 3;
+
+/** Leads to the links that were clicked most in the chosen range or, without one, in the last days. */
+function MostClicked({ view }: { readonly view: View }): VNode {
+  const { range, from, to } = readRangeFields(view);
+  const isChosen = (range ?? from ?? to) !== undefined;
+  const today = Temporal.Instant.fromEpochMilliseconds(view.now).toZonedDateTimeISO(view.settings.timezone);
+  const first = today.toPlainDate().subtract({ days: LINK_DAYS - 1 });
+  return (
+    <p>
+      <A href={addressWith("/links", new URLSearchParams(), { range, from: isChosen ? from : first.toString(), to })}>
+        Links clicked most in {isChosen ? "this time" : `${LINK_DAYS} days`}
+      </A>
+    </p>
   );
 }
 

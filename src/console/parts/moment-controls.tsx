@@ -15,6 +15,7 @@ interface Viewed {
 }
 
 const HOUR_MS = 3_600_000;
+const THREE_DAYS_MS = 3 * 24 * HOUR_MS;
 const WEEK_MS = 7 * 24 * HOUR_MS;
 
 /** The button with the page's moment, and a popover to choose another one. Both work without script. */
@@ -75,6 +76,7 @@ function Presets({ view, span }: Spanned): VNode {
     { label: "One hour ago", at: span.to - HOUR_MS },
     run && { label: `Before run ${run.number}`, at: Date.parse(run.startedAt), asOf: String(run.before) },
     { label: "Yesterday evening", at: evening.epochMilliseconds },
+    { label: "Three days ago", at: span.to - THREE_DAYS_MS },
     { label: "A week ago", at: span.to - WEEK_MS },
     verified && { label: "When the log was last checked", at: Date.parse(verified.time) },
   ];
