@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { toCapital } from "../history/event-sentences.ts";
 import type { Disclosure } from "../platform/operation.ts";
 import { isNotFolded, type PageMoment, type PageMoments } from "../projector/read-as-of.ts";
 import { renderPage } from "./document.tsx";
@@ -52,7 +53,7 @@ export function createConsole({ moments, live, settings }: ConsoleSources) {
     );
     if (found.outcome === "not_ready") return notReady(query);
     if (found.outcome === "no_moment") {
-      const now = await renderNow(page, { ...visit, notice: { text: found.why, isFault: true } });
+      const now = await renderNow(page, { ...visit, notice: { text: toCapital(found.why), isFault: true } });
       return now !== undefined && "text" in now ? { ...now, outcome: "no_moment" } : now;
     }
     const { moment } = found;

@@ -55,10 +55,10 @@ function renderCampaigns(view: View<"account" | "campaigns" | "stats">): VNode {
   );
 }
 
-function toState({ ended_at, fault, follow_up }: ShownCampaign): BadgeState {
+function toState({ ended_at, fault }: ShownCampaign): BadgeState {
   if (ended_at !== null) return ["neutral", "pause", "ended"];
   if (fault !== null) return ["bad", "triangleAlert", "unusable text"];
-  return ["good", "check", follow_up > 0 ? `follow-up ${follow_up}` : "open"];
+  return ["good", "check", "open"];
 }
 
 const READS = [
@@ -186,13 +186,14 @@ function Runs({ view, found: { runs, runCount } }: { readonly view: View<"runs">
     <Section id="runs" title="Runs">
       <Table
         label="Runs of the campaign"
-        columns={["run", "started", ...numbers("sent", "skipped", "failed"), "ended"]}
+        columns={["run", "started", ...numbers("sent", "skipped", "failed", "in doubt"), "ended"]}
         rows={runs.map(([runId, { started_at, end }]) => [
           <RunName view={view} runId={runId} />,
           <Time at={started_at} />,
           end?.sent,
           end?.skipped,
           end?.failed,
+          end?.in_doubt,
           end === null ? "in progress" : toSpaces(end.reason),
         ])}
         empty="There was no run of it yet."

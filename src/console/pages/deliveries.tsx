@@ -230,6 +230,9 @@ function Doubts({ view, group }: GroupProps): VNode {
           <div class="bulk">
             <Reason label="Reason for all" />
             <button class="primary">Record decisions</button>
+            <small id={`undecided-${name}`} hidden>
+              Choose a decision first.
+            </small>
           </div>
         </ActionForm>
       )}
