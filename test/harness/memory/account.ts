@@ -100,6 +100,8 @@ export async function openAccount(): Promise<AccountHarness> {
   const { store, eventLog, folder } = log;
   const oauth = createSimulatedOAuth(clock);
   let processes = 0;
+  let hasEnded = false;
+  log.use({ [Symbol.dispose]: () => void (hasEnded = true) });
   const world: AccountHarness = {
     ...log,
     oauth,
@@ -119,8 +121,12 @@ export async function openAccount(): Promise<AccountHarness> {
             // A short wait, such as that of a poller, ends in the next turn of the event loop. A longer one ends when
             // the test has moved its clock far enough.
             const until = ms < POLL_MS_MAX ? 0 : world.now + ms;
-            do await nextTurn();
-            while ((timers.areFrozen || world.now < until) && !signal.aborted);
+            do {
+              await nextTurn();
+              // After the test the simulated process does nothing more. Otherwise it would wait for its clock, and keep
+              // the real process busy during all further tests.
+              if (hasEnded) await new Promise(() => {});
+            } while ((timers.areFrozen || world.now < until) && !signal.aborted);
           },
           holder: `process-${processes}`,
           announce: async (text, key) => {
