@@ -133,7 +133,10 @@ function readingOperations(context: HttpContext) {
 function writingOperations(context: HttpContext) {
   const given = () => context;
   const inParts = { form: {}, guard: repeatable };
-  const campaignForm = { body: readCampaignFields, warnsOfNotes: true };
+  const campaignForm = {
+    body: readCampaignFields,
+    warnsAbout: ({ campaign: { name } }: { readonly campaign: { readonly name: string } }) => `Campaign ${name}`,
+  };
   return feature("writing-operations", "")
     .post("/social/run/stop", ...serveWrite(stopRun, given, { status: 202, form: { path: "/console/run/stop" } }))
     .post("/api/report", ...serveWrite(sendReport, given, { status: 202 }))

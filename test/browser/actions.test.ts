@@ -436,7 +436,11 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       address: "/deliveries?status=in_doubt",
       given: leaveInDoubt,
       act: async ({ operator }) => {
+        const record = operator.page.getByRole("button", { name: "Record decisions" });
+        const reason = operator.page.getByText("Choose a decision first.");
+        expect([await record.getAttribute("aria-disabled"), await reason.isVisible()]).toEqual(["true", true]);
         await operator.page.getByLabel("It arrived").check();
+        expect([await record.getAttribute("aria-disabled"), await reason.isVisible()]).toEqual([null, false]);
         await operator.fill("Reason for all", "seen");
         await operator.press("Record decisions");
       },

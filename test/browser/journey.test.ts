@@ -62,7 +62,7 @@ for (const way of TRIED) {
     const channel = (name: string): Locator => region("Channels").getByRole("listitem").filter({ hasText: name });
     /** Returns the figure of sent messages on the overview. It is found only if it is `count`. */
     const sent = (count: number): Locator =>
-      operator.page.getByLabel("All messages").filter({ hasText: new RegExp(`^Sent${count}\\d+ skipped`) });
+      operator.page.getByLabel("All messages").filter({ hasText: new RegExp(`^Sent${count} all time\\d+ skipped`) });
 
     /** Returns the text of each row of the named table, without its head. */
     async function rowsOf(name: string): Promise<string[]> {

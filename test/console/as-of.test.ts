@@ -225,6 +225,7 @@ describe("pages as of an earlier moment", () => {
     expect(beyond).toContain("it has no position 99");
     expect(beyond).toContain("@ada");
     expect(await pageAt("/people?as_of=")).not.toContain("data-as-of");
+    expect(await pageAt("/people?as_of=nonsense", 400)).toContain('role="alert">A moment is a position');
   });
 
   test("show the quota's day in the time zone that applied then", async () => {

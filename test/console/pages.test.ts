@@ -83,7 +83,9 @@ test("the menu counts dead letters on each current page, unless there are none",
 
 test("the overview shows the reply and click rates of 30 days with their counts", async () => {
   const harness = await openConsole();
-  const ratesAt = async () => (await textsAt(await pageAt(harness, "/"), ".figures > div")).slice(1);
+  const figuresAt = async () => textsAt(await pageAt(harness, "/"), ".figures > div");
+  const ratesAt = async () => (await figuresAt()).slice(1);
+  expect((await figuresAt())[0]?.text).toStartWith("Sent0 all time");
   expect((await ratesAt()).map(({ text }) => text)).toEqual([
     "Replied–0 of 0 sent in 30 days",
     "Clicked–0 of 0 tracked in 30 days",
@@ -149,6 +151,19 @@ test("charts show the chosen range, and otherwise fit the data", async () => {
   // The chart of clicks is the only chart on the overview with data, so all labels are from it.
   expect(await labelsAt("/")).toHaveLength(12);
   expect(await labelsAt("/?range=30d")).toHaveLength(30);
+  // A fitted chart is of the same time as the figures above it, also if the log is younger.
+  const captions = (await textsAt(await pageAt(harness, "/"), "figcaption")).map(({ text }) => text);
+  expect(captions).toEqual([
+    expect.stringContaining("Messages per day, last 30 days"),
+    expect.stringContaining("Clicks per hour, last 48 hours"),
+  ]);
+});
+
+test.each(["/campaigns", "/"])("a choice of a basis on %s is in plain words", async (path) => {
+  const harness = await openConsole({ env: { X_CLIENT_ID: "app" } });
+  await harness.authorize();
+  const options = (await textsAt(await pageAt(harness, path), "select[name=basis] option")).map(({ text }) => text);
+  expect(options.slice(0, 4).toSorted()).toEqual(["all", "no consent", "opted in", "wrote first"]);
 });
 
 describe("the page of people", () => {

@@ -47,14 +47,10 @@ export function columnInWords(column: string): string {
   return COLUMN_WORDS[column] ?? column;
 }
 
-/**
- * Replaces reachlog's name of a column by words, in a sentence that begins with the file's name of it: `X-Handle
- * (username) is …`.
- */
+/** Names a column only as the file does: `Opt-in date (consent_at) is …`. A refused handle stands beside its reason. */
 export function reasonInWords(reason: string): string {
-  return reason.replace(/^(.{1,64}? \()([a-z_]+)(\) )/, (_, own: string, column: string, rest: string) =>
-    [own, columnInWords(column), rest].join(""),
-  );
+  const short = reason.replace(/^(?:.{1,64}? \()?username\)? is neither/, "Neither");
+  return short.replace(/^(.{1,64}?) \([a-z_]+\) /, "$1 ");
 }
 
 /** Shows a column of the file, what it becomes, and a question if that is unclear. Only unclear columns are amber. */

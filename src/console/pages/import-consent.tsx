@@ -4,7 +4,6 @@ import { countInWords, grouped, ALL_OF } from "../../platform/counts-and-lists.t
 import { Field, Select } from "../parts/action-form.tsx";
 import { Sentences } from "../parts/table.tsx";
 import { columnInWords, type Preview } from "./import-columns.tsx";
-import { BASIS_WORDS } from "./people.tsx";
 
 type ConsentProps = { readonly preview: Preview };
 
@@ -27,14 +26,7 @@ export function ConsentOfAllRows({ preview: { stated, without_basis: without } }
       <details open={isNeeded || stated.basis !== "" || stated.source !== ""}>
         <summary>Consent of all rows that do not say it</summary>
         <div class="stated">
-          <Select
-            name="basis"
-            label="Basis of consent"
-            values={BASES}
-            chosen={stated.basis}
-            inWords={(one) => (one === "none" ? "no consent" : BASIS_WORDS[one])}
-            none="as the file says"
-          />
+          <Select name="basis" label="Basis of consent" values={BASES} chosen={stated.basis} none="as the file says" />
           <Field
             label="Source of consent"
             name="consent_source"

@@ -3,8 +3,7 @@ import type { VNode } from "preact";
 import { grouped, countInWords } from "../../platform/counts-and-lists.ts";
 import { dayInWords, MappedColumn, reasonInWords, type Preview } from "./import-columns.tsx";
 import { ConsentOfAllRows, LackingConsent } from "./import-consent.tsx";
-import { BASIS_WORDS } from "./people.tsx";
-import { FileField } from "../parts/action-form.tsx";
+import { CHOICE_WORDS, FileField } from "../parts/action-form.tsx";
 import { Badge } from "../parts/icon.tsx";
 import { A, HiddenFields } from "../parts/link.tsx";
 import { Sentences } from "../parts/table.tsx";
@@ -90,7 +89,7 @@ function PreviewedFile({ preview }: PreviewProps): VNode {
     ["New", added, ""],
     ["Updated", updated, ""],
     ["Unchanged", unchanged, ""],
-    ["No consent", without, "warn"],
+    ["Repeated", preview.duplicates, ""],
     ["Refused", preview.refused, "bad"],
   ] as const;
   return (
@@ -181,7 +180,7 @@ function FinishedPeople({ preview: { finished } }: PreviewProps): VNode | null {
                 state={
                   basis === undefined || basis === "none"
                     ? ["warn", "triangleAlert", "No consent"]
-                    : ["good", "check", BASIS_WORDS[basis]]
+                    : ["good", "check", CHOICE_WORDS[basis] ?? ""]
                 }
               />{" "}
               {consent_at === undefined ? null : dayInWords(consent_at)} <bdi>{consent_source}</bdi>

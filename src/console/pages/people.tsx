@@ -19,7 +19,7 @@ import { ConsoleDocument, Head } from "../document.tsx";
 import type { RecipientNames } from "../hrefs.ts";
 import { RecipientLink } from "../parts/event-sentence.tsx";
 import { Badge, type BadgeState } from "../parts/icon.tsx";
-import { Field, Select } from "../parts/action-form.tsx";
+import { CHOICE_WORDS, Field, Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
 import { listHref, readListPage, readSort } from "../sorted-page.ts";
@@ -48,12 +48,6 @@ function statusInWords(status: ShownStatus): string {
   const [, , words] = STATUS_BADGES[status];
   return words;
 }
-
-export const BASIS_WORDS: Readonly<Record<ShownContact["basis"], string>> = {
-  dm_first: "wrote first",
-  opt_in: "opted in",
-  none: "none",
-};
 
 export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
   imported: "imported",
@@ -114,7 +108,7 @@ async function renderPeople(view: View<"account" | "contacts">): Promise<Disclos
           rows={found.page.map((contact) => [
             <RecipientLink recipient={contact} name={formatContactName(contact)} />,
             <StatusBadge contact={contact} />,
-            contact.basis === "none" ? "no consent" : BASIS_WORDS[contact.basis],
+            CHOICE_WORDS[contact.basis],
             contact.skipped.map(describeSkip).join(", ") || null,
             contact.attempted_at && <Time at={contact.attempted_at} />,
           ])}
@@ -148,7 +142,7 @@ function Filter({ view, filter, variants }: { view: View; filter: PeopleFilter; 
       <HiddenFields of={["sort", "order"].map((name) => [name, view.query.get(name) ?? undefined])} />
       <Field label="Search" name="search" value={filter.search} maxLength={100} placeholder="handle, name or id" />
       <Select name="status" label="Status" values={SHOWN_STATUSES} chosen={filter.status} inWords={statusInWords} />
-      <Select name="basis" label="Basis" values={BASES} chosen={filter.basis} inWords={(one) => BASIS_WORDS[one]} />
+      <Select name="basis" label="Basis" values={BASES} chosen={filter.basis} />
       <Select name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} inWords={describeSkip} />
       {variants.length === 0 ? null : (
         <Select name="variant" label="Variant" values={variants} chosen={filter.variant} />

@@ -12,7 +12,8 @@ import { breakable, type NamedValue, NamedValues, numbers, Table } from "../part
 import { Time } from "../parts/time.tsx";
 import { consolePage, type DisclosingPage, readNumber, type View } from "../page-context.ts";
 import { missingPage } from "./error-page.tsx";
-import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, StatusBadge } from "./people.tsx";
+import { formatContactName, ORIGIN_WORDS, StatusBadge } from "./people.tsx";
+import { CHOICE_WORDS } from "../parts/action-form.tsx";
 import { A } from "../parts/link.tsx";
 
 /** Number of messages shown with their whole text, of up to 10,000 characters each. */
@@ -220,7 +221,7 @@ function ContactFacts({ found: { contact, grounds: proof } }: { readonly found: 
     [
       "grounds for writing",
       <>
-        {BASIS_WORDS[basis]}
+        {CHOICE_WORDS[basis]}
         {by}
       </>,
     ],

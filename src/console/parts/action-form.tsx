@@ -199,12 +199,21 @@ export function toSpaces(word: string): string {
   return word.replaceAll("_", " ");
 }
 
+/** Words for values of a closed set that do not say what they mean. */
+export const CHOICE_WORDS: Readonly<Record<string, string>> = {
+  dm_first: "wrote first",
+  opt_in: "opted in",
+  none: "no consent",
+  list: "imported",
+  inbound: "wrote first",
+};
+
 interface SelectProps<Value extends string> {
   readonly name: string;
   readonly label: string;
   readonly values: readonly Value[];
   readonly chosen?: string | undefined;
-  /** Returns the words for a value. Default: the value itself, with spaces. */
+  /** Returns the words for a value. Default: those of {@link CHOICE_WORDS}, or the value itself, with spaces. */
   readonly inWords?: (value: Value) => string;
   /** Label of the choice for no value. Default: "all"; null if a value must be chosen. */
   readonly none?: string | null;
@@ -212,7 +221,14 @@ interface SelectProps<Value extends string> {
 
 /** Drop-down list of values, mostly with a choice for no value. */
 export function Select<Value extends string>(props: SelectProps<Value>): VNode {
-  const { name, label, values, chosen, inWords = toSpaces, none = "all" } = props;
+  const {
+    name,
+    label,
+    values,
+    chosen,
+    inWords = (value) => CHOICE_WORDS[value] ?? toSpaces(value),
+    none = "all",
+  } = props;
   return (
     <label>
       {label}{" "}

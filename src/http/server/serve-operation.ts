@@ -92,8 +92,11 @@ interface WriteOptions<Status extends 200 | 202> {
      * its schema requires. Throws problems.
      */
     readonly body?: (fields: Fields) => unknown;
-    /** True if the answer's `notes` are warnings, which the page shows as bars instead of in the sentence. */
-    readonly warnsOfNotes?: boolean;
+    /**
+     * Returns the name of what the answer's `notes` warn about. If given, the page shows each note as a bar, instead of
+     * in the sentence.
+     */
+    readonly warnsAbout?: (answer: never) => string;
   };
   /**
    * Waits for the operation and converts faults of the log to problems. The default is for operations whose first act
@@ -133,13 +136,14 @@ export function serveWrite<
   const toForm = ({
     path = `/console/${described.name.replaceAll(" ", "/")}`,
     body,
-    warnsOfNotes = false,
+    warnsAbout,
   }: NonNullable<typeof form>) => ({
     path,
     body: body ?? ((fields: Fields) => readFields(described.input, leaveOutEmpty(fields))),
     notice(answer: never, fields: Fields) {
-      const { notes: warnings = [] }: { readonly notes?: readonly string[] } = warnsOfNotes ? answer : {};
-      const said: Answer = warnsOfNotes ? Object.assign({}, answer, { notes: [] }) : answer;
+      const { notes = [] }: { readonly notes?: readonly string[] } = warnsAbout === undefined ? {} : answer;
+      const said: Answer = warnsAbout === undefined ? answer : Object.assign({}, answer, { notes: [] });
+      const warnings = notes.map((note) => `${warnsAbout?.(answer)}: ${note}`);
       return { text: described.text(said, fields as Static<TObject<Input>>), isFault: false, warnings };
     },
   });

@@ -35,6 +35,28 @@ async function openAll() {
 const itemsAt = async (page: string) => (await textsAt(page, ".needs > li")).map(({ text }) => text);
 
 describe("what needs attention", () => {
+  test("is counted on the overview, which lists five items and leads to the others", async () => {
+    const harness = await openAll();
+    const leads = async () => (await textsAt(await pageAt(harness, "/"), ".attention > .more")).map(({ text }) => text);
+    const counted = async () => Number((await textsAt(await pageAt(harness, "/"), "#attention .badge"))[0]?.text);
+    expect([await counted(), (await itemsAt(await pageAt(harness, "/"))).length, await leads()]).toEqual([
+      4,
+      4,
+      ["Show all"],
+    ]);
+    for (const status of [500, 502, 503]) {
+      const about = { ...FAILED, status, attempt: 8, detail: "an error", refused: false };
+      await harness.append(STREAMS.requests, clickOf({ channels: ["chat"] }));
+      const source = (await harness.store.head()).position;
+      await harness.append(STREAMS.delivery("chat"), outcomeOf("DispatchAbandoned", { ...about, source }));
+    }
+    expect([await counted(), (await itemsAt(await pageAt(harness, "/"))).length, await leads()]).toEqual([
+      7,
+      5,
+      ["And 2 more"],
+    ]);
+  });
+
   test("says how bad each item is, why, what to do and by which button, the worst first", async () => {
     const harness = await openAll();
     const items = await itemsAt(await pageAt(harness, "/attention"));

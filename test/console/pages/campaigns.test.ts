@@ -213,7 +213,7 @@ describe("the pages of campaigns", () => {
     expect((await textsAt(page, ".notice [role=status]"))[0]?.text).toContain("The campaign spring was created");
     expect(await textsAt(page, ".notice:not(.warn)")).not.toMatchObject([{ text: expect.stringContaining("opt out") }]);
     expect(await textsAt(page, ".notice.warn[role=alert]")).toMatchObject([
-      { text: expect.stringMatching(/^Variants without a way to opt out: A\. Add .*STOP_WORDS\.$/) },
+      { text: expect.stringMatching(/^Campaign spring: Variants without a way to opt out: A\. Add .*STOP_WORDS\.$/) },
     ]);
     expect(page).toContain('aria-describedby="help-new"');
     expect(page).toContain("{{name|there}} becomes");

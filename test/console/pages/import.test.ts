@@ -208,8 +208,9 @@ describe("the preview of an import", () => {
     const answer = await upload(world, "december.csv", MARKETERS_LIST, {}, PREVIEW);
     expect(answer.status).toBe(200);
     const page = await answer.text();
-    expect(await sums(page)).toEqual([`New${PEOPLE_IN_LIST}`, "Updated0", "Unchanged0", "No consent10", "Refused40"]);
+    expect(await sums(page)).toEqual([`New${PEOPLE_IN_LIST}`, "Updated0", "Unchanged0", "Repeated5", "Refused40"]);
     expect(page).toContain("500 rows, separated by “;”");
+    expect(PEOPLE_IN_LIST + 5 + 40).toBe(500);
     const fields = await fieldsIn(page);
     expect(Object.entries(fields).filter(([name]) => name.startsWith("map_") || name === "dates")).toEqual([
       ["map_0", "E-Mail="],
@@ -248,14 +249,21 @@ describe("the preview of an import", () => {
     // The preview of an imported file finds no changes. It uses the last row of each repeated person, as the import
     // did.
     const again = await (await submit(world, fields, PREVIEW)).text();
-    expect(await sums(again)).toEqual(["New0", "Updated0", `Unchanged${PEOPLE_IN_LIST}`, "No consent10", "Refused40"]);
+    expect(await sums(again)).toEqual(["New0", "Updated0", `Unchanged${PEOPLE_IN_LIST}`, "Repeated5", "Refused40"]);
+  });
+
+  test.each(["username", "Handle"])("says once, and in plain words, why a handle under %p is refused", async (head) => {
+    const page = await (await upload(await openSignedIn(), "list.csv", `${head}\nnot a handle\n`, {}, PREVIEW)).text();
+    expect((await textsAt(page, ".refused li > bdi"))[0]?.text).toBe(
+      "Neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
+    );
   });
 
   test("takes a yes for a consent only in a column that the operator maps, not in one that is named so", async () => {
     const world = await openSignedIn();
     const text = "username,basis,tracking\nann,yes,\nbea,opt_in,yes\ncy,opt_in,granted\n";
     const page = await (await upload(world, "list.csv", text, {}, PREVIEW)).text();
-    expect(await sums(page)).toEqual(["New1", "Updated0", "Unchanged0", "No consent0", "Refused2"]);
+    expect(await sums(page)).toEqual(["New1", "Updated0", "Unchanged0", "Repeated0", "Refused2"]);
     expect(await (await submit(world, await fieldsIn(page))).text()).toContain("1 added, 0 updated, 2 refused.");
   });
 
@@ -295,17 +303,17 @@ describe("the preview of an import", () => {
     expect((await textsAt(page, "[role=alert]")).map(({ text }) => text)).toEqual([
       "This file says when people agreed, not how: choose the basis for all rows. Until then, 2 rows are refused.",
     ]);
-    expect(await sums(page)).toEqual(["New1", "Updated0", "Unchanged0", "No consent1", "Refused3"]);
+    expect(await sums(page)).toEqual(["New1", "Updated0", "Unchanged0", "Repeated0", "Refused3"]);
     expect((await textsAt(page, ".refused li > bdi")).map(({ text }) => text)[0]).toBe(
-      "Einwilligung am (date of consent) says when they agreed, not how: choose the basis for all rows, or add the column basis",
+      "Einwilligung am says when they agreed, not how: choose the basis for all rows, or add the column basis",
     );
     expect(page).toContain("<details open>");
     const chosen = { ...(await fieldsIn(page)), basis: "opt_in", consent_source: "Newsletter form" };
     const next = await (await submit(world, chosen, PREVIEW)).text();
     expect(await textsAt(next, "[role=alert]")).toEqual([]);
-    expect(await sums(next)).toEqual(["New3", "Updated0", "Unchanged0", "No consent0", "Refused1"]);
+    expect(await sums(next)).toEqual(["New3", "Updated0", "Unchanged0", "Repeated0", "Refused1"]);
     expect((await textsAt(next, ".refused li > bdi")).map(({ text }) => text)).toEqual([
-      "X-Handle (handle) is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
+      "Neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
     ]);
     // Before the import, the preview names the people without evidence of their consent.
     expect(next).toContain("1 person has no date of consent: @cy in line 4.");

@@ -257,7 +257,7 @@ describe("the page of a recipient", () => {
     expect((await textsAt(page, "dl dd")).flatMap(({ links }) => links)).toEqual(["/activity/1"]);
     const bob = await factsOf(await pageAt(harness, "/people/@bob"));
     expect(bob).toMatchObject({
-      "grounds for writing": "none, by event 3",
+      "grounds for writing": "no consent, by event 3",
       "messages from them": "none was read",
       id: "not known yet",
     });
