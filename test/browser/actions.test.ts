@@ -342,8 +342,8 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       does: "sort by a column",
       address: "/links",
       act: async ({ operator }) => {
-        await operator.followInPlace("people");
-        await operator.sees(operator.page.locator("th[aria-sort=descending]", { hasText: "people" }));
+        await operator.followInPlace("bots");
+        await operator.sees(operator.page.locator("th[aria-sort=descending]", { hasText: "bots" }));
       },
       sees: "go.example/b",
     },
