@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
-import { ERASED, erasedPerson, withPersonal } from "./encryption.ts";
+import { ERASED, erasedPerson, withPersonal } from "./declare-personal-members.ts";
 import { recipient, type Recipient } from "./outreach.ts";
 
 const closed = { additionalProperties: false };

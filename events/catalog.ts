@@ -16,13 +16,13 @@ import { createCiphertexts } from "./ciphertexts.ts";
 import * as delivery from "./delivery.ts";
 import { InvalidEvent, type EventMeta, type EventOf, type EventSpec } from "./event.ts";
 import * as idempotency from "./idempotency.ts";
-import * as restores from "./restores.ts";
+import * as restores from "./restores-and-backups.ts";
 import * as outreach from "./outreach.ts";
-import * as personal from "./personal-data.ts";
+import * as personal from "./erasure.ts";
 import * as projection from "./rebuilds-and-what-if.ts";
-import { ciphertextOf, type Opened } from "./encrypted-data.ts";
-import { type HiddenOf, type PersonalSpec, type Encryptor, ENCRYPTED } from "./encryption.ts";
-import * as tracking from "./tracking.ts";
+import { ciphertextOf, type Opened } from "./divide-personal-data.ts";
+import { type HiddenOf, type PersonalSpec, type Encryptor, ENCRYPTED } from "./declare-personal-members.ts";
+import * as tracking from "./clicks-links-conversions.ts";
 import * as verification from "./verification.ts";
 import * as webhook from "./webhook.ts";
 

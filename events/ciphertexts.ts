@@ -8,8 +8,8 @@ import {
   ownerOf,
   type Divided,
   type Opened,
-} from "./encrypted-data.ts";
-import type { EncryptionKey, Encryptor, Personal } from "./encryption.ts";
+} from "./divide-personal-data.ts";
+import type { EncryptionKey, Encryptor, Personal } from "./declare-personal-members.ts";
 
 /** Encrypts and decrypts the personal members of events. */
 export interface Ciphertexts {

@@ -1,7 +1,7 @@
 import { Type, type Static, type TProperties } from "@sinclair/typebox";
 import { channelName, lane } from "./channel-names.ts";
 import { defineEvent } from "./event.ts";
-import { ERASED, withPersonal } from "./encryption.ts";
+import { ERASED, withPersonal } from "./declare-personal-members.ts";
 import { sources } from "./position-ranges.ts";
 
 const closed = { additionalProperties: false };

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
-import { ERASED, withPersonal } from "./encryption.ts";
+import { ERASED, withPersonal } from "./declare-personal-members.ts";
 
 /**
  * Event with the first answer to a request that had an `Idempotency-Key`; every repeat of the request gets the same

@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
-import { ERASED, erasedPerson, withPersonal, type Owner } from "./encryption.ts";
+import { ERASED, erasedPerson, withPersonal, type Owner } from "./declare-personal-members.ts";
 
 const closed = { additionalProperties: false };
 

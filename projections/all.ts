@@ -18,12 +18,12 @@ import { rewindResults } from "./rewind-results.ts";
 import { run } from "./current-run.ts";
 import { runs } from "./runs.ts";
 import { signals } from "./signal-counts.ts";
-import { sources } from "./sources.ts";
+import { sources } from "./source-cursors.ts";
 import { stats } from "./stats.ts";
 import { suspected } from "./suspected-clicks.ts";
 import { tokens } from "./token-use.ts";
 import { timeline } from "./messages-by-quarter-hour.ts";
-import { visits } from "./visits.ts";
+import { visits } from "./visits-by-day.ts";
 
 /** All projections. A new projection is added here and nowhere else. */
 export const projections = {

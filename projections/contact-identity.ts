@@ -1,4 +1,4 @@
-import { markOfErased } from "../events/encryption.ts";
+import { markOfErased } from "../events/declare-personal-members.ts";
 import type { Recipient } from "../events/outreach.ts";
 import { unitedConsent } from "./consent.ts";
 import { type Change, replaceFormer, willChange } from "./contact-former-values.ts";

@@ -7,7 +7,7 @@ import { countField, findContact, isUnnamed, meant, meet } from "./contact-ident
 import { type CampaignOutreach, type Contact, type Contacts, isOwnRefusal, later } from "./contact.ts";
 import type { Projection } from "./projection.ts";
 import { FETCH_MS } from "./suspected-clicks.ts";
-import { msOf } from "./time.ts";
+import { msOf } from "./time-conversion.ts";
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",

@@ -1,7 +1,7 @@
 import type { Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 import { linkKey } from "./link-keys.ts";
-import { DAY_CHARACTERS } from "./time.ts";
+import { DAY_CHARACTERS } from "./time-conversion.ts";
 
 /** Conversions that have a day, a link, a recipient, a name and a currency in common. */
 export interface ConversionCounts {

@@ -30,7 +30,7 @@ import {
 } from "./dead-letters.ts";
 import type { Projection } from "./projection.ts";
 import { quarterAt, type Quarters } from "./quarter-hours.ts";
-import { msOf } from "./time.ts";
+import { msOf } from "./time-conversion.ts";
 
 /**
  * State of one lane (queue) of a channel. The pending dispatches themselves are events in the log; this state records

@@ -1,7 +1,7 @@
 import type { Projection } from "./projection.ts";
 import { quarterAt, type Quarters } from "./quarter-hours.ts";
 import { countOutcome, noMessages, type MessageTotals } from "./stats.ts";
-import { msOf } from "./time.ts";
+import { msOf } from "./time-conversion.ts";
 
 /**
  * Counts by quarters of an hour of the messages that were sent, skipped and failed. Their sums over all time are {@link

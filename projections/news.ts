@@ -4,7 +4,7 @@ import type { RunEnd } from "../events/outreach.ts";
 import { countPositions } from "../events/position-ranges.ts";
 import type { Projection } from "./projection.ts";
 import { quarterAt, recentQuarterAt, type Quarters } from "./quarter-hours.ts";
-import { msOf } from "./time.ts";
+import { msOf } from "./time-conversion.ts";
 
 /** Events of one kind within a quarter of an hour. */
 export interface NewsCount {

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from "./time.ts";
+import { DAY_MS, HOUR_MS } from "./time-conversion.ts";
 
 /**
  * Length of a quarter of an hour in ms. Counts over time are kept by quarters of an hour, because in every time zone of

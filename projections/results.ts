@@ -4,7 +4,7 @@ import type { Recipient } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 import { linksOf } from "./link-keys.ts";
 import { FETCH_MS } from "./suspected-clicks.ts";
-import { msOf } from "./time.ts";
+import { msOf } from "./time-conversion.ts";
 
 type Attempted = DataOf<"DirectMessageAttempted">;
 

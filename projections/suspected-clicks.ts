@@ -3,7 +3,7 @@ import type { Projection } from "./projection.ts";
 import { quarterAt, recentQuarterAt, type Quarters } from "./quarter-hours.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
 import { linkKey, linksOf } from "./link-keys.ts";
-import { msOf } from "./time.ts";
+import { msOf } from "./time-conversion.ts";
 
 /**
  * Counts of clicks. `clicks` excludes those of bots and includes `suspected` ones, which are likely the network's own.

@@ -6,7 +6,7 @@ import { STORY_DOMAIN } from "./invented-history/clicks.ts";
 import { OPERATOR, type StoryLog } from "./invented-history/story-log.ts";
 import { CAMPAIGNS } from "./invented-history/story.ts";
 import { createCaller, createMovedClock, importList, makeHistory, type RunningService } from "./demo-history.ts";
-import { makeBusyHistory } from "./demo-busy.ts";
+import { makeBusyHistory } from "./demo-busy-history.ts";
 import { createDemoInstances } from "./demo-instances.ts";
 import { startShop } from "./shop.ts";
 import { startSandbox } from "./sandbox.ts";

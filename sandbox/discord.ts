@@ -1,10 +1,10 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { renderDiscord, type Rendered } from "./markup.ts";
+import { renderDiscord, type Rendered } from "./render-chat-markup.ts";
 import type { Refusals } from "./network.ts";
 import { createWindows, type WindowState } from "./rate-limits.ts";
 import { createRecorded } from "./record-received.ts";
-import { isJson, jsonOf, membersOf } from "./request.ts";
+import { isJson, jsonOf, membersOf } from "./read-request.ts";
 
 export interface DiscordMessage extends Rendered {
   /** Text of the message as the service sent it, with its escapes. */

@@ -1,10 +1,10 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { renderGoogleChat, type Rendered } from "./markup.ts";
+import { renderGoogleChat, type Rendered } from "./render-chat-markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./record-received.ts";
-import { membersOf, parseJson, withRetryAfter } from "./request.ts";
+import { membersOf, parseJson, withRetryAfter } from "./read-request.ts";
 
 /**
  * Number of messages that a space accepts per minute from all its senders together:

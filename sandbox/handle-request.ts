@@ -7,7 +7,7 @@ import { refusalsOf, UNKNOWN_PATH, type RefusalKind } from "./refusals.ts";
 import { cutOff, isSpoiled, SPOILED, tooLarge, toRequest, writeAnswer, writeHead } from "./node-http.ts";
 import { isStream, openStream } from "./x/activity.ts";
 import type { Handlers, World } from "./world.ts";
-import { ledBack } from "./x/page.ts";
+import { ledBack } from "./x/paginate.ts";
 
 /**
  * Passes a request to the handlers of its network and counts it. A fault that is on may change or replace the answer.

@@ -3,7 +3,7 @@ import type { SandboxClock } from "./clock.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./record-received.ts";
-import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
+import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./read-request.ts";
 
 /** A request to send a message (LINE's push API) that LINE accepted, kept to recognize a retry. */
 interface Accepted {

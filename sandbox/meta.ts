@@ -3,7 +3,7 @@ import type { SandboxClock } from "./clock.ts";
 import { graphError, graphRefusal } from "./graph-errors.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { BODIES_KEPT, createRecorded } from "./record-received.ts";
-import { bearerOf, isRecord, jsonOf, membersOf, withRetryAfter } from "./request.ts";
+import { bearerOf, isRecord, jsonOf, membersOf, withRetryAfter } from "./read-request.ts";
 
 export interface MetaEvent {
   readonly event_name: string;

@@ -2,7 +2,7 @@ import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createRecorded } from "./record-received.ts";
-import { bearerOf, isRecord, jsonOf, membersOf, withRetryAfter } from "./request.ts";
+import { bearerOf, isRecord, jsonOf, membersOf, withRetryAfter } from "./read-request.ts";
 
 export interface OpenAiEvent {
   readonly id: string;

@@ -1,10 +1,10 @@
 import { http } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { renderSlack, type ShownText } from "./markup.ts";
+import { renderSlack, type ShownText } from "./render-chat-markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./record-received.ts";
-import { isJson, isRecord, jsonOf, membersOf, withRetryAfter } from "./request.ts";
+import { isJson, isRecord, jsonOf, membersOf, withRetryAfter } from "./read-request.ts";
 
 /**
  * Number of messages that Slack accepts in 5 seconds. Slack documents "1 per second, short bursts allowed":

@@ -1,10 +1,10 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { joined, render, type Rendered, type Rule } from "./markup.ts";
+import { joined, render, type Rendered, type Rule } from "./render-chat-markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./record-received.ts";
-import { isRecord, membersOf, parseJson, withRetryAfter } from "./request.ts";
+import { isRecord, membersOf, parseJson, withRetryAfter } from "./read-request.ts";
 
 /**
  * Number of requests that Teams accepts per second:

@@ -1,10 +1,10 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { renderTelegram, type ShownText } from "./markup.ts";
+import { renderTelegram, type ShownText } from "./render-chat-markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./record-received.ts";
-import { jsonOf, membersOf } from "./request.ts";
+import { jsonOf, membersOf } from "./read-request.ts";
 
 type Parameters = Readonly<Record<string, unknown>>;
 

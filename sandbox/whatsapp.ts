@@ -1,11 +1,11 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
 import { graphError, graphRefusal } from "./graph-errors.ts";
-import { renderWhatsapp, type ShownText } from "./markup.ts";
+import { renderWhatsapp, type ShownText } from "./render-chat-markup.ts";
 import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./record-received.ts";
-import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
+import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./read-request.ts";
 import { postStatus } from "./whatsapp-statuses.ts";
 
 /**

@@ -3,7 +3,7 @@ import type { SandboxClock } from "./clock.ts";
 import { createDiscordState, discordHandlers } from "./discord.ts";
 import { createFaultBoard, isStreamFault } from "./faults.ts";
 import { createGoogleChatState, googleChatHandlers } from "./google-chat.ts";
-import type { Instances } from "./instances.ts";
+import type { Instances } from "./instance-control.ts";
 import { createLineState, lineHandlers } from "./line.ts";
 import { createMetaState, metaHandlers } from "./meta.ts";
 import type { Origin } from "./network.ts";

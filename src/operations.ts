@@ -2,12 +2,12 @@ import type { AnyOperation } from "./platform/operation.ts";
 
 /** Loads the files that define operations, each on demand: a command loads only the files that it needs. */
 const FILES = {
-  audit: () => import("./recipients/audit.operations.ts"),
+  audit: () => import("./recipients/history-and-state-change.operations.ts"),
   campaigns: () => import("./outreach/campaigns/campaigns.operations.ts"),
   account: () => import("./account/account.operations.ts"),
-  decisions: () => import("./delivery/decisions.operations.ts"),
-  delivery: () => import("./delivery/delivery.operations.ts"),
-  history: () => import("./history/history.operations.ts"),
+  decisions: () => import("./delivery/retry-discard-settle.operations.ts"),
+  delivery: () => import("./delivery/dispatches-and-channels.operations.ts"),
+  history: () => import("./history/stats-and-clicks.operations.ts"),
   links: () => import("./links/links.operations.ts"),
   outreach: () => import("./outreach/outreach.operations.ts"),
   preview: () => import("./outreach/preview.operations.ts"),

@@ -4,9 +4,9 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { ALLOCATOR } from "./reported.ts";
+import { ALLOCATOR } from "./run-bun-test.ts";
 import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
-import { testsOf } from "./structure/tests-of.ts";
+import { testsOf } from "./structure/find-tests-of-source.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 
@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, "..");
  * Tests that always run. They check limits named in public texts, which a change may make wrong although no test of the
  * changed files notices.
  */
-const TEXTS = ["test/structure/figures.test.ts", "test/structure/generated.test.ts"];
+const TEXTS = ["test/structure/figures-in-documents.test.ts", "test/structure/generated.test.ts"];
 
 const gates = [
   ["bun", "fmt", "--check"],

@@ -1,7 +1,7 @@
 import { parseFault } from "../faults.ts";
 import { NETWORKS, type Network } from "../network.ts";
 import type { Recorded } from "../record-received.ts";
-import { membersOf } from "../request.ts";
+import { membersOf } from "../read-request.ts";
 import type { ControlledWorld } from "../world.ts";
 import { signalChat, signalRead } from "../x/activity.ts";
 import { deliver } from "../x/messages.ts";

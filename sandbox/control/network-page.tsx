@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import type { Network } from "../network.ts";
 import type { World } from "../world.ts";
-import { Arrived, nounOf } from "./arrived.tsx";
+import { Arrived, nounOf } from "./received-messages.tsx";
 import { counted, pathOf, SandboxDocument, TITLES } from "./document.tsx";
 import { AllOff, FaultSwitches } from "./faults.tsx";
 import { arrivedAt } from "./shown-messages.ts";

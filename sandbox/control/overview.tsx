@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Instances } from "../instances.ts";
+import type { Instances } from "../instance-control.ts";
 import { NETWORKS, type Network } from "../network.ts";
 import type { World } from "../world.ts";
-import { Arrived, nounOf } from "./arrived.tsx";
+import { Arrived, nounOf } from "./received-messages.tsx";
 import { counted, pathOf, SandboxDocument, TITLES } from "./document.tsx";
 import { AllOff, kindsOn } from "./faults.tsx";
 import { arrivedAt } from "./shown-messages.ts";

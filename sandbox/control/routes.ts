@@ -1,6 +1,6 @@
 import { pageAnswer } from "../html.tsx";
 import { NETWORKS } from "../network.ts";
-import { parseJson } from "../request.ts";
+import { parseJson } from "../read-request.ts";
 import type { ControlledWorld } from "../world.ts";
 import { ACTIONS, Misuse } from "./actions.ts";
 import { assetAnswer } from "./assets.ts";

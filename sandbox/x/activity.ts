@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
-import { bearerOf, isRecord, jsonOf, membersOf } from "../request.ts";
+import { bearerOf, isRecord, jsonOf, membersOf } from "../read-request.ts";
 import { writeAnswer, writeHead } from "../node-http.ts";
 import { forbiddenScope, invalidRequest, unauthorized, xProblem } from "./error-answers.ts";
 import type { Connection, Damage, Subscription } from "./activity-state.ts";

@@ -4,7 +4,7 @@ import { refuseId } from "./error-answers.ts";
 import { shownUser, USER_FIELDS, withChoices } from "./requested-fields.ts";
 import { guarded } from "./guard.ts";
 import { conversationOf, visibleTo } from "./messages.ts";
-import { paged } from "./page.ts";
+import { paged } from "./paginate.ts";
 import { bill, findAll, type DirectMessage, type Grant, type XState } from "./state.ts";
 
 const SCOPES = ["dm.read", "tweet.read", "users.read"];

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { WindowState } from "../rate-limits.ts";
-import { bearerOf } from "../request.ts";
+import { bearerOf } from "../read-request.ts";
 import { forbiddenScope, tooManyRequests, unauthorized } from "./error-answers.ts";
 import type { Grant, XState } from "./state.ts";
 

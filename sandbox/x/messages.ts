@@ -1,6 +1,6 @@
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
-import { isJson, isRecord, jsonOf } from "../request.ts";
+import { isJson, isRecord, jsonOf } from "../read-request.ts";
 import { invalidRequest, notPermitted, refuseId, xProblem } from "./error-answers.ts";
 import { signalReceived } from "./activity.ts";
 import { guarded } from "./guard.ts";

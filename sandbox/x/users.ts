@@ -3,7 +3,7 @@ import { ORIGINS } from "../network.ts";
 import { invalidParameter, invalidRequest, refuseId, resourceNotFound, unauthorized } from "./error-answers.ts";
 import { shownUser, USER_FIELDS, withChoices } from "./requested-fields.ts";
 import { guarded, type Terms } from "./guard.ts";
-import { paged, type PageSize } from "./page.ts";
+import { paged, type PageSize } from "./paginate.ts";
 import { LIST_ID, type Person } from "./people.ts";
 import { bill, findById, findByUsername, others, type XState } from "./state.ts";
 

@@ -1,7 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { orNull, text } from "../platform/common-schemas.ts";
 import { operation, refusal } from "../platform/operation.ts";
-import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
+import {
+  asOf,
+  asOfInput,
+  describeMomentJson,
+  toMomentJson,
+  type LogReader,
+} from "../projector/operation-states-as-of.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
 import { unlinkAccount, type Account } from "./link-account.ts";
 import type { StateContext } from "../log/event-log.ts";

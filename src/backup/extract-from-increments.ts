@@ -7,7 +7,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Moment } from "../projector/parse-moment.ts";
 import { keyId } from "../vault/derive-keys.ts";
-import { copyUnchanged, measureAll, refuseAltered } from "./copy-file.ts";
+import { copyUnchanged, measureAll, refuseAltered } from "./copy-and-verify.ts";
 import { BEGINNING, type Increments, readIncrements, readSegment, secretFile } from "./increments-manifest.ts";
 import { MANIFEST, type Manifest, NAMES, openSigningKey, SECRET_FILES, signManifest } from "./manifest.ts";
 import { makeNewFile } from "../platform/new-file.ts";

@@ -19,7 +19,7 @@ import { openSecretStore } from "../vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
 import type { WorkMonitor } from "../log/progress-and-cancellation.ts";
-import { copySecrets, copyUnchanged } from "./copy-file.ts";
+import { copySecrets, copyUnchanged } from "./copy-and-verify.ts";
 import { NAMES, readManifest, type Manifest } from "./manifest.ts";
 import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } from "./rehearse-restore.ts";
 

@@ -11,7 +11,7 @@ import { missingKeys } from "../privacy/missing-keys.ts";
 import { filePlace } from "../privacy/locate-log.ts";
 import { openLogAt } from "../privacy/open-log.ts";
 import { makeNewFile } from "../platform/new-file.ts";
-import { copyUnchanged } from "./copy-file.ts";
+import { copyUnchanged } from "./copy-and-verify.ts";
 import { NAMES, readManifest, refuseForged, type BackupFile, type Manifest, openSigningKey } from "./manifest.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 

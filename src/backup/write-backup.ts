@@ -16,7 +16,7 @@ import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 import type { WorkMonitor } from "../log/progress-and-cancellation.ts";
 import { makeNewFile, syncFolder } from "../platform/new-file.ts";
 import { withPath } from "../platform/system-fault.ts";
-import { copySecrets, measure, measureAll } from "./copy-file.ts";
+import { copySecrets, measure, measureAll } from "./copy-and-verify.ts";
 import {
   encryptSigningKey,
   MANIFEST,

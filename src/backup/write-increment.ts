@@ -9,8 +9,8 @@ import type { OpenedLog } from "../privacy/open-log.ts";
 import { keyId, KeyMismatch } from "../vault/derive-keys.ts";
 import { syncFolder, makeNewFile } from "../platform/new-file.ts";
 import { withPath } from "../platform/system-fault.ts";
-import { listFiles, refuseOtherFiles, refuseUnprovedFiles, removeRemains } from "./backup-folder.ts";
-import { measure } from "./copy-file.ts";
+import { listFiles, refuseOtherFiles, refuseUnprovedFiles, removeRemains } from "./check-and-clean-folder.ts";
+import { measure } from "./copy-and-verify.ts";
 import {
   BEGINNING,
   type Increments,

@@ -4,7 +4,7 @@ import { migrateLog } from "../backup/move-log.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/database.ts";
 import { readSettingsFile } from "../config/load-env-file.ts";
-import { archiveBefore } from "../log/archive.ts";
+import { archiveBefore } from "../log/archive-old-events.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { locateLog } from "../privacy/locate-log.ts";
 import { keysMissing } from "../privacy/missing-keys.ts";

@@ -3,7 +3,7 @@ import { answer, printable, table } from "./shared/terminal.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { formatUntil, watch } from "./outreach/watch.ts";
 import { basis, recipientSource } from "../../events/outreach.ts";
-import type { DryRunAnswer } from "../outreach/dry-run/list-dry-run.ts";
+import type { DryRunAnswer } from "../outreach/dry-run/record-dry-run-recipients.ts";
 import type { Expected } from "../outreach/judge-recipients.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { formatRecipient, plain } from "../history/sentences/sentence.ts";

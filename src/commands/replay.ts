@@ -4,7 +4,7 @@ import { Command, Option, type MakeCommand, readConfig } from "./shared/command.
 import { answerEach, EXIT, type Terminal, printable, table, answer } from "./shared/terminal.ts";
 import { openExistingLog, COMMAND_METADATA, recordRead } from "./shared/log-session.ts";
 import { startProgress, type Progress, withProgress } from "./shared/progress.ts";
-import { rebuild, rebuildTree, type Rebuilt, type RebuildOptions } from "../log/rebuild.ts";
+import { rebuild, rebuildTree, type Rebuilt, type RebuildOptions } from "../log/rebuild-projections.ts";
 import { foldInWorker } from "../service/fold-in-worker.ts";
 import { readFileSync } from "node:fs";
 import { parseOtherRules, parseRules } from "../config/what-if.ts";

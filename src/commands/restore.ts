@@ -2,7 +2,7 @@ import { relative } from "node:path";
 import { redactedUrl } from "../config/database.ts";
 import { acceptClock } from "../log/clock-record.ts";
 import { skewInWords } from "../log/log-clock.ts";
-import { correctLogTime } from "../outreach/correct-log-time.ts";
+import { correctLogTime } from "../outreach/confirm-clock-after-future-events.ts";
 import { locateFiles, locateLog } from "../privacy/locate-log.ts";
 import { parseBackupPlace } from "../backup/backup-place.ts";
 import { restoreBackup } from "../backup/restore.ts";

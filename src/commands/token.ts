@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../projections/time.ts";
+import { DAY_MS } from "../../projections/time-conversion.ts";
 import {
   DOMAINS_MAX,
   isDomain,

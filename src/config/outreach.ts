@@ -1,6 +1,6 @@
 import { basename, extname } from "node:path";
 import { recipientSource, type RecipientSource } from "../../events/outreach.ts";
-import { warnOfSlips } from "../template/warn-of-slips.ts";
+import { warnOfSlips } from "../template/warn-of-likely-mistakes.ts";
 import { cleanValue, shortened } from "../template/normalize-field.ts";
 import type { LinkBase } from "../template/short-link.ts";
 import { linksOptOut, parseTemplate, type Template } from "../template/template.ts";

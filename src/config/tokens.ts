@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { commaList } from "./environment.ts";
-import { DAY_MS, toDay } from "../../projections/time.ts";
+import { DAY_MS, toDay } from "../../projections/time-conversion.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { Report } from "./configuration-error.ts";
 

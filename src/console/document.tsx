@@ -1,15 +1,15 @@
 /** @jsxImportSource preact */
 import { h, type ComponentChildren, type VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { listBacklogs } from "../delivery/backlog.ts";
-import { countInWords, grouped } from "../platform/counts-and-lists.ts";
-import { escapeControls } from "../platform/escape-controls.ts";
+import { listBacklogs } from "../delivery/channel-backlog-and-undelivered.ts";
+import { countInWords, grouped } from "../platform/format-counts-and-lists.ts";
+import { escapeControls } from "../platform/escape-control-characters.ts";
 import { addressWith } from "./hrefs.ts";
 import { Asked, type AskedConfirmation } from "./parts/action-form.tsx";
-import { AwayBar, KeyList, NoticeBar, SignedIn } from "./parts/bars-and-menus.tsx";
+import { AwayBar, KeyList, NoticeBar, SignedIn } from "./parts/account-menu-and-notices.tsx";
 import { Icon } from "./parts/icon.tsx";
 import * as icons from "./parts/icons.ts";
-import { A, PageForm } from "./parts/link.tsx";
+import { A, PageForm } from "./parts/links-and-tabs.tsx";
 import { MomentChoice, PastBar } from "./parts/moment-controls.tsx";
 import { formatTime, readTimes, Time, toIso } from "./parts/time.tsx";
 import { ShownView, type View } from "./page-context.ts";

@@ -1,12 +1,12 @@
 import type { Static, TObject, TProperties } from "@sinclair/typebox";
 import { createContext, type VNode } from "preact";
 import { useContext } from "preact/hooks";
-import type { ChannelBacklog } from "../delivery/backlog.ts";
+import type { ChannelBacklog } from "../delivery/channel-backlog-and-undelivered.ts";
 import type { CampaignSettings } from "../outreach/campaigns/read-campaigns.ts";
 import type { RunSettings } from "../outreach/run-status.ts";
 import { readRefusal, type DeclaredRefusals, type Disclosure, type Operation } from "../platform/operation.ts";
 import type { TokenReader } from "../privacy/tokens.operations.ts";
-import type { PageMoment, UnfoldedMoment } from "../projector/read-as-of.ts";
+import type { PageMoment, UnfoldedMoment } from "../projector/page-states-as-of.ts";
 
 type ChannelName = ChannelBacklog["name"];
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { toCapital } from "../history/event-sentences.ts";
 import type { Disclosure } from "../platform/operation.ts";
-import { isNotFolded, type PageMoment, type PageMoments } from "../projector/read-as-of.ts";
+import { isNotFolded, type PageMoment, type PageMoments } from "../projector/page-states-as-of.ts";
 import { renderPage } from "./document.tsx";
 import { hrefAt } from "./hrefs.ts";
 import { notReadyPage } from "./pages/error-page.tsx";
@@ -106,18 +106,18 @@ function rendered(made: Made): RenderedPage | undefined {
 const STYLES = [
   new URL("./styles/base.css", import.meta.url),
   new URL("./styles/frame.css", import.meta.url),
-  new URL("./styles/moment.css", import.meta.url),
+  new URL("./styles/popovers.css", import.meta.url),
   new URL("./styles/surfaces.css", import.meta.url),
   new URL("./styles/controls.css", import.meta.url),
   new URL("./styles/dialogs.css", import.meta.url),
   new URL("./styles/search.css", import.meta.url),
   new URL("./styles/lists.css", import.meta.url),
-  new URL("./styles/panel.css", import.meta.url),
+  new URL("./styles/event-panel.css", import.meta.url),
   new URL("./styles/runs.css", import.meta.url),
   new URL("./styles/charts.css", import.meta.url),
   new URL("./styles/tables.css", import.meta.url),
   new URL("./styles/import.css", import.meta.url),
-  new URL("./styles/deliveries.css", import.meta.url),
+  new URL("./styles/attention-and-deliveries.css", import.meta.url),
   new URL("./styles/phone.css", import.meta.url),
 ];
 
@@ -126,18 +126,18 @@ const STYLES = [
  * request.
  */
 const SCRIPTS = [
-  new URL("./script/page.js", import.meta.url),
-  new URL("./script/bulk.js", import.meta.url),
-  new URL("./script/charts.js", import.meta.url),
-  new URL("./script/panel.js", import.meta.url),
+  new URL("./script/refresh-in-place.js", import.meta.url),
+  new URL("./script/disable-empty-bulk-actions.js", import.meta.url),
+  new URL("./script/choose-chart-bar.js", import.meta.url),
+  new URL("./script/event-panel.js", import.meta.url),
   new URL("./script/live.js", import.meta.url),
   new URL("./script/filters.js", import.meta.url),
   new URL("./script/import.js", import.meta.url),
-  new URL("./script/campaign.js", import.meta.url),
+  new URL("./script/count-campaign-audience.js", import.meta.url),
   new URL("./script/dialogs.js", import.meta.url),
-  new URL("./script/moment.js", import.meta.url),
+  new URL("./script/moment-slider.js", import.meta.url),
   new URL("./script/search.js", import.meta.url),
-  new URL("./script/keys.js", import.meta.url),
+  new URL("./script/keyboard-shortcuts.js", import.meta.url),
 ];
 
 /** Matches the words that make a part a module: imports of other parts, and `export`. */

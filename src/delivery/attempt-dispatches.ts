@@ -1,7 +1,7 @@
 import { isWebhook, type ChannelName } from "../../events/channel-names.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatch-rules.ts";
-import { VISITOR_IDS, type VisitorId, type VisitorIds } from "../../events/tracking.ts";
+import { VISITOR_IDS, type VisitorId, type VisitorIds } from "../../events/clicks-links-conversions.ts";
 import { normalizeLink } from "../../projections/normalize-link.ts";
 import { type NewEvent, eventAt, type StateContext } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";

@@ -5,7 +5,7 @@ import { listChannels, type Deliveries } from "../../projections/deliveries.ts";
 import type { Failure, LetterPlace, LetterStatus } from "../../projections/dead-letters.ts";
 import { normalizeDomain } from "../../projections/normalize-link.ts";
 import { linkKey, toLinkKey } from "../../projections/link-keys.ts";
-import { escapeControls } from "../platform/escape-controls.ts";
+import { escapeControls } from "../platform/escape-control-characters.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
 import { parseMoment, startOfDay } from "../projector/parse-moment.ts";

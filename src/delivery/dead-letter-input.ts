@@ -4,7 +4,7 @@ import { LINK_CHARACTERS_MAX } from "../../projections/link-keys.ts";
 import { oneOf } from "../platform/common-schemas.ts";
 import { refusal, refuse } from "../platform/operation.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { MOMENT_CHARACTERS_MAX } from "../projector/log-reader.ts";
+import { MOMENT_CHARACTERS_MAX } from "../projector/operation-states-as-of.ts";
 import {
   DISPATCH_FILTER_WORDS as WORDS,
   ERROR,

@@ -1,7 +1,7 @@
 import { backlogLaneOf, type Lane } from "../../events/channel-names.ts";
 import { sourcesOf } from "../../events/position-ranges.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import { nextTurn } from "../platform/time-slices.ts";
+import { nextTurn } from "../platform/work-in-time-slices.ts";
 import { errorFields } from "../platform/logger.ts";
 import { ask, describeCauses, type ChannelContext, type Learn, weightiestResult } from "./attempt-dispatches.ts";
 import { type OutboxWindow, type PendingDispatch, WINDOW_DISPATCHES_MAX } from "./outbox-window.ts";

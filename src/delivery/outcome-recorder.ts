@@ -5,7 +5,7 @@ import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 import type { ChannelContext } from "./attempt-dispatches.ts";
 import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
-import { nextTurn } from "../platform/time-slices.ts";
+import { nextTurn } from "../platform/work-in-time-slices.ts";
 
 /**
  * Maximum number of dispatches that the network has answered and that are not recorded yet. After a kill they are sent

@@ -1,12 +1,12 @@
 // Counts for the totals and charts of console pages: periods, histogram bars and the time ranges of charts.
-import { HOUR_MS } from "../../projections/time.ts";
+import { HOUR_MS } from "../../projections/time-conversion.ts";
 import { countPeopleAt } from "../../projections/contact.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/counts-by-period.ts";
 import { QUARTER_MS, QUARTERS_MAX, type Quarters } from "../../projections/quarter-hours.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
 import { noMessages } from "../../projections/stats.ts";
-import type { PageMoment } from "../projector/read-as-of.ts";
+import type { PageMoment } from "../projector/page-states-as-of.ts";
 import { sumRecentMessages } from "./read-message-results.ts";
 
 /** Counts the messages by outcome: all of them, and those of the last 30 days with their rates. */

@@ -1,5 +1,5 @@
 import type { DataOf, EventLike, EventType } from "../../events/catalog.ts";
-import { markOfErased } from "../../events/encryption.ts";
+import { markOfErased } from "../../events/declare-personal-members.ts";
 import type { ReadResource } from "../../events/access.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { DELIVERY_WORDS } from "./sentences/delivery.ts";

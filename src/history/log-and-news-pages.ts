@@ -1,20 +1,20 @@
 // Reads the console's pages about activity: a page of the log, a single event, and the news day by day.
 import { EVENT_TYPES, type EventType, type Recorded } from "../../events/catalog.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
-import { MomentFolding } from "../projector/log-reader.ts";
+import { MomentFolding } from "../projector/operation-states-as-of.ts";
 import { findPlace, startOfDay } from "../projector/parse-moment.ts";
 import { toNews, toPeople, type DaySpan, type NewsLine } from "./news.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import { noDecisions, noSums } from "../../projections/news.ts";
 import { labelOf, periodsOf } from "../../projections/counts-by-period.ts";
 import { noClicks } from "../../projections/suspected-clicks.ts";
-import { msOf } from "../../projections/time.ts";
+import { msOf } from "../../projections/time-conversion.ts";
 import { noMessages } from "../../projections/stats.ts";
 import { eventAt, eventsAt } from "../log/event-log.ts";
-import { countInWords, grouped } from "../platform/counts-and-lists.ts";
+import { countInWords, grouped } from "../platform/format-counts-and-lists.ts";
 import { readOrReason } from "../platform/service-error.ts";
-import { describeChange } from "../projector/event-changes.ts";
-import type { PageMoment, UnfoldedMoment } from "../projector/read-as-of.ts";
+import { describeChange } from "../projector/event-state-changes.ts";
+import type { PageMoment, UnfoldedMoment } from "../projector/page-states-as-of.ts";
 import { findCauses, findEffects } from "./causes-and-effects.ts";
 import { readOutcomes } from "./dispatch-outcomes.ts";
 import { toReading } from "./find-event.ts";

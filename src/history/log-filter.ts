@@ -4,7 +4,7 @@ import { positionsAbout, toRecipient, type Contacts } from "../../projections/co
 import { splitLink } from "../../projections/normalize-link.ts";
 import { toLinkKey } from "../../projections/link-keys.ts";
 import { STREAMS } from "../log/event-log.ts";
-import { escapeControls } from "../platform/escape-controls.ts";
+import { escapeControls } from "../platform/escape-control-characters.ts";
 import { parseMoment, findPlace, startOfDay } from "../projector/parse-moment.ts";
 import { EVENT_ID, positionBefore } from "./find-event.ts";
 import { findRunEnd, isOfRun, findRunStart } from "./find-run.ts";

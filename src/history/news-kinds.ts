@@ -1,6 +1,6 @@
 // Severity, grouping and words of each kind of event in the console's list of news.
 import type { NewsRun } from "../../projections/news.ts";
-import { countInWords } from "../platform/counts-and-lists.ts";
+import { countInWords } from "../platform/format-counts-and-lists.ts";
 import type { Sentence } from "./sentences/sentence.ts";
 import { channelName } from "./sentences/short-sentences.ts";
 import type { ChannelName } from "../../events/channel-names.ts";

@@ -1,6 +1,6 @@
-import { DAY_MS, toDay } from "../../projections/time.ts";
+import { DAY_MS, toDay } from "../../projections/time-conversion.ts";
 import { isoTime } from "../platform/clock.ts";
-import { formatDuration, grouped } from "../platform/counts-and-lists.ts";
+import { formatDuration, grouped } from "../platform/format-counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { readOrReason } from "../platform/service-error.ts";
 import {
@@ -15,7 +15,7 @@ import {
 } from "./results-format.ts";
 import { answerResults, describeDays, type ResultsReader } from "./results.operations.ts";
 import { parseInterval } from "../projector/parse-day-range.ts";
-import type { ReadMoment } from "../projector/read-as-of.ts";
+import type { ReadMoment } from "../projector/page-states-as-of.ts";
 import { formatValues, GROUPINGS, type Figures } from "./results-figures.ts";
 import { sumMessages, type ResultTable } from "./results.ts";
 

@@ -1,8 +1,8 @@
 import { csvHead, csvRecord } from "../log/export-formats/csv.ts";
 import { isoTime } from "../platform/clock.ts";
-import { formatPercent } from "../platform/counts-and-lists.ts";
-import { escapeControls } from "../platform/escape-controls.ts";
-import { DAY_MS, toDay } from "../../projections/time.ts";
+import { formatPercent } from "../platform/format-counts-and-lists.ts";
+import { escapeControls } from "../platform/escape-control-characters.ts";
+import { DAY_MS, toDay } from "../../projections/time-conversion.ts";
 import { formatTemplate, type TemplateNames } from "../../projections/results.ts";
 import { VISITORS_ERROR } from "../../projections/visitor-estimate.ts";
 import { formatValues, type Figures, type Grouping, type ResultGroup, type ResultRate } from "./results-figures.ts";

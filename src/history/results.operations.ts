@@ -3,7 +3,7 @@ import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import { countReachableEach, type ReachRules } from "../../projections/contact-campaigns.ts";
 import type { Results } from "../../projections/results.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
-import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/counts-and-lists.ts";
+import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/format-counts-and-lists.ts";
 import { operation } from "../platform/operation.ts";
 import {
   asOf,
@@ -13,7 +13,7 @@ import {
   resolveEnd,
   toMomentJson,
   type LogReader,
-} from "../projector/log-reader.ts";
+} from "../projector/operation-states-as-of.ts";
 import { parseInterval } from "../projector/parse-day-range.ts";
 import { createResults, sumVariants } from "./results.ts";
 import { formatValues, GROUPINGS, resultFigures, resultGroup, worthFigures, type Figures } from "./results-figures.ts";

@@ -1,10 +1,10 @@
 import type { ConversionCounts } from "../../projections/conversions.ts";
 import type { Message, Results } from "../../projections/results.ts";
 import { messageAt } from "../../projections/rewind-results.ts";
-import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits.ts";
-import { DAY_CHARACTERS, toDay } from "../../projections/time.ts";
-import { inTimeSlices } from "../platform/time-slices.ts";
-import { wilsonInterval } from "../platform/rate-statistics.ts";
+import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits-by-day.ts";
+import { DAY_CHARACTERS, toDay } from "../../projections/time-conversion.ts";
+import { inTimeSlices } from "../platform/work-in-time-slices.ts";
+import { wilsonInterval } from "../platform/proportion-statistics.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import { createBounds, findBounds, precedingInterval, type Interval } from "../projector/parse-day-range.ts";
 import {

@@ -3,7 +3,7 @@ import type { EventLike, EventType, Recorded, LogStore } from "../../events/cata
 import type { Recipient } from "../../events/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import type { Show } from "../log/export-formats/format.ts";
-import { inChunks } from "../platform/time-slices.ts";
+import { inChunks } from "../platform/work-in-time-slices.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 interface Condition {

@@ -7,15 +7,15 @@ import {
   discardDeliveries,
   retryDeliveries,
   settleDeliveries,
-} from "../delivery/decisions.operations.ts";
+} from "../delivery/retry-discard-settle.operations.ts";
 import {
   listDeliveries,
   listDeliveryChannels,
   readDeliveryLag,
   resumeDeliveries,
   showDelivery,
-} from "../delivery/delivery.operations.ts";
-import { showClicks, showStats } from "../history/history.operations.ts";
+} from "../delivery/dispatches-and-channels.operations.ts";
+import { showClicks, showStats } from "../history/stats-and-clicks.operations.ts";
 import { listTokens } from "../privacy/tokens.operations.ts";
 import { showResults } from "../history/results.operations.ts";
 import { addLink, listLinks } from "../links/links.operations.ts";
@@ -32,8 +32,8 @@ import { previewOutreach } from "../outreach/preview.operations.ts";
 import { sendReport } from "../outreach/report/report.operations.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
 import { forgetClicks } from "../privacy/privacy.operations.ts";
-import { createServiceReader } from "../projector/log-reader.ts";
-import { showChange, showHistory } from "../recipients/audit.operations.ts";
+import { createServiceReader } from "../projector/operation-states-as-of.ts";
+import { showChange, showHistory } from "../recipients/history-and-state-change.operations.ts";
 import {
   forgetRecipient,
   listRecipients,

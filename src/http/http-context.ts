@@ -8,7 +8,7 @@ import type { Instance } from "../log/instance-heartbeats.ts";
 import type { LogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Runner } from "../outreach/start-run.ts";
-import type { PlaceVisitor } from "../privacy/visitor-sketch.ts";
+import type { PlaceVisitor } from "../privacy/hash-visitor-for-counting.ts";
 import type { PastStates } from "../projector/past-states.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import type { AdmissionContext } from "./access/admission.ts";

@@ -1,11 +1,11 @@
 import type { Recipient } from "../../events/outreach.ts";
-import { personalLinkOwner } from "../../events/tracking.ts";
+import { personalLinkOwner } from "../../events/clicks-links-conversions.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { findLink } from "../../projections/links.ts";
 import { isFetchOfOwn } from "../../projections/results.ts";
 import { linkKey } from "../../projections/link-keys.ts";
-import { DAY_MS, msOf, toDay } from "../../projections/time.ts";
-import { isSuspectedDay } from "../../projections/visits.ts";
+import { DAY_MS, msOf, toDay } from "../../projections/time-conversion.ts";
+import { isSuspectedDay } from "../../projections/visits-by-day.ts";
 import { eventsAt, inOrder, STREAMS } from "../log/event-log.ts";
 import type { Reachlog } from "../privacy/reachlog-context.ts";
 

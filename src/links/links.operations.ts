@@ -1,9 +1,15 @@
 import { Type } from "@sinclair/typebox";
 import { formatTemplate } from "../../projections/results.ts";
 import { count, orNull, text, time } from "../platform/common-schemas.ts";
-import { countInWords } from "../platform/counts-and-lists.ts";
+import { countInWords } from "../platform/format-counts-and-lists.ts";
 import { operation, pageInput, refusal, refuse } from "../platform/operation.ts";
-import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
+import {
+  asOf,
+  asOfInput,
+  describeMomentJson,
+  toMomentJson,
+  type LogReader,
+} from "../projector/operation-states-as-of.ts";
 import { toDomain } from "../template/short-link.ts";
 import { addLinks, CODE, CODE_CHARS_MAX, FULL, TAKEN } from "./add-links.ts";
 import type { Reachlog } from "../privacy/reachlog-context.ts";

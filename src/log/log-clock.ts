@@ -1,7 +1,7 @@
 import { uptime } from "node:os";
 import type { LogStore } from "../../events/catalog.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
-import { formatDuration } from "../platform/counts-and-lists.ts";
+import { formatDuration } from "../platform/format-counts-and-lists.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**

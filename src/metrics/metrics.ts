@@ -7,7 +7,7 @@ import { runEnd } from "../../events/outreach.ts";
 import { countCampaigns } from "../../projections/stats.ts";
 import { toTokenId, type ApiToken } from "../config/tokens.ts";
 import type { Delivery } from "../delivery/wait-for-outcome.ts";
-import { nextTurn } from "../platform/time-slices.ts";
+import { nextTurn } from "../platform/work-in-time-slices.ts";
 import type { Projector } from "../projector/projector.ts";
 import { createAppendMetrics } from "./appends.ts";
 import { type ChannelSources, createDispatchMetrics, observeChannels } from "./delivery.ts";

@@ -1,6 +1,6 @@
 // Hides recipients' codes in events that readers see: in the API, the console, webhooks and the command line.
 import type { DataOf } from "../../events/catalog.ts";
-import { ERASED } from "../../events/encryption.ts";
+import { ERASED } from "../../events/declare-personal-members.ts";
 import { hideCode } from "../template/short-link.ts";
 
 /**

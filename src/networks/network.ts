@@ -5,7 +5,7 @@
 
 import type { Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel-names.ts";
-import type { VisitorIds } from "../../events/tracking.ts";
+import type { VisitorIds } from "../../events/clicks-links-conversions.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 

@@ -36,8 +36,8 @@ import {
   type CampaignRules,
   type CampaignState,
   type Refusal,
-} from "./campaigns/refusal-rules.ts";
-import { toNotReached } from "./requested/requests.ts";
+} from "./campaigns/recipient-refusal-rules.ts";
+import { toNotReached } from "./requested/requested-recipients.ts";
 import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
 import { isClosedFor, refusesStart, type TurnMoment } from "./send-window.ts";
 

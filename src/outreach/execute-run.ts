@@ -21,9 +21,9 @@ import {
 import type { Meter } from "./network-cost.ts";
 import { createRetry, pause, QUICK_ATTEMPTS_MAX, READ_ATTEMPTS_MAX } from "./pacing-and-retries.ts";
 import { settleOpen } from "./reconcile.ts";
-import { countFound, countPassed, recordListed, type DryRun } from "./dry-run/list-dry-run.ts";
+import { countFound, countPassed, recordListed, type DryRun } from "./dry-run/record-dry-run-recipients.ts";
 import { callsForAction, stopReason } from "./run-end.ts";
-import { decideEnd, toNotReached } from "./requested/requests.ts";
+import { decideEnd, toNotReached } from "./requested/requested-recipients.ts";
 import { createScreening, type Ended } from "./screening.ts";
 import { takeTurn } from "./send.ts";
 

@@ -5,7 +5,7 @@ import type { QuotaMoment } from "../../projections/quota.ts";
 import { consentForCampaign } from "../../projections/contact-campaigns.ts";
 import { judgeKnown, messageRecipient, sourceFor, type OutreachRules, type OutreachState } from "./decide.ts";
 import { isSelected, leftOfLimit, remaining, type RunSelection } from "./run-limits.ts";
-import { createTimeSlices } from "../platform/time-slices.ts";
+import { createTimeSlices } from "../platform/work-in-time-slices.ts";
 import { renderAll, chooseVariant, type Rendered } from "../template/template.ts";
 
 /** The result of judging all imported recipients without asking the network, counted by variant and skip reason. */

@@ -3,10 +3,10 @@ import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import { isAfterChange, newestMs, usedAt, type Quota } from "../../projections/quota.ts";
 import { RUNS_MAX } from "../../projections/runs.ts";
 import { formatRecipient } from "../history/sentences/sentence.ts";
-import { findRunCallers, readRunCounts } from "../history/run-events.ts";
+import { findRunCallers, readRunCounts } from "../history/run-list-and-page.ts";
 import { isoTime } from "../platform/clock.ts";
 import { count, id, oneOf, orNull, TEXT, text, time } from "../platform/common-schemas.ts";
-import { countInWords } from "../platform/counts-and-lists.ts";
+import { countInWords } from "../platform/format-counts-and-lists.ts";
 import { operation, pageInput, refusal, refuse } from "../platform/operation.ts";
 import {
   asOf,
@@ -15,7 +15,7 @@ import {
   toMomentJson,
   type LogReader,
   type AnswerMoment,
-} from "../projector/log-reader.ts";
+} from "../projector/operation-states-as-of.ts";
 import { recipientAmong, recipientName } from "../recipients/resolve-recipient.ts";
 import { usageError } from "../platform/service-error.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";

@@ -9,19 +9,19 @@ import { operation, refusal, refuse } from "../platform/operation.ts";
 import { usageError } from "../platform/service-error.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import type { Contacts } from "../../projections/contact.ts";
-import { asOf, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
+import { asOf, describeMomentJson, toMomentJson, type LogReader } from "../projector/operation-states-as-of.ts";
 import { UNKNOWN_RECIPIENT } from "../recipients/recipients.operations.ts";
 import { findNamed, recipientAnswer, recipientName } from "../recipients/resolve-recipient.ts";
-import { warnOfSlips } from "../template/warn-of-slips.ts";
+import { warnOfSlips } from "../template/warn-of-likely-mistakes.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
 import { warnOfMissingFields } from "./campaigns/change-campaign.ts";
-import { describeOtherConsents, joinDetail } from "./campaigns/refusal-rules.ts";
+import { describeOtherConsents, joinDetail } from "./campaigns/recipient-refusal-rules.ts";
 import { UNKNOWN_CAMPAIGN } from "./campaigns/campaigns.operations.ts";
 import type { OutreachRules } from "./decide.ts";
 import { STAND_INS, survey, type Survey } from "./judge-recipients.ts";
 import { rulesForCampaign } from "./run-rules.ts";
 import { describeWindow } from "./send-window.ts";
-import { warnOfNoOptOut } from "./stop-words.ts";
+import { warnOfNoOptOut } from "./detect-opt-out-replies.ts";
 
 /** Default number of recipients named in a preview for each skip reason: as many as fit a screen. */
 const NAMED = 5;

@@ -1,5 +1,5 @@
 import type { LogStore } from "../../events/catalog.ts";
-import { markOfErased } from "../../events/encryption.ts";
+import { markOfErased } from "../../events/declare-personal-members.ts";
 import type { OpenAttempt } from "../../projections/current-run.ts";
 import { SERVICE_METADATA, type EventMetadata } from "../log/event-log.ts";
 import { type SentDm, SocialError } from "../networks/network.ts";

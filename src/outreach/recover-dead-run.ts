@@ -8,7 +8,7 @@ import { errorFields } from "../platform/logger.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { waitForProjections, type OutreachContext, type Waiting } from "./run-context.ts";
 import { countSettled, settleOpen } from "./reconcile.ts";
-import { decideEnd } from "./requested/requests.ts";
+import { decideEnd } from "./requested/requested-recipients.ts";
 import type { BackgroundTasks } from "./task-tracker.ts";
 
 /**

@@ -11,7 +11,7 @@ import { newestMs } from "../../projections/quota.ts";
 import { momentIn, newestMoment } from "./quota-day.ts";
 import { rulesForCampaign } from "./run-rules.ts";
 import type { ReportEnd } from "./report/report.ts";
-import type { Wish } from "./stop-words.ts";
+import type { Wish } from "./detect-opt-out-replies.ts";
 import type { TurnMoment } from "./send-window.ts";
 
 /**

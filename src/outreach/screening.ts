@@ -23,7 +23,7 @@ import { eraseLeftClicks } from "../recipients/record-consent.ts";
 import { findOurs, wasRestoredToday, recordKeptOptOuts } from "./after-restore.ts";
 import { toRunEnd, stopReason } from "./run-end.ts";
 import { pause } from "./pacing-and-retries.ts";
-import { toRequestKey } from "./requested/requests.ts";
+import { toRequestKey } from "./requested/requested-recipients.ts";
 import { placesLeft, reasonToEnd } from "./run-limits.ts";
 import { isClosedFor, opensAt, windowZone } from "./send-window.ts";
 import { lookUpUsers, namedSource, SOURCE_KINDS, toHandleKey, type TurnSource } from "./sources/sources.ts";

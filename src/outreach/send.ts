@@ -18,7 +18,7 @@ import {
 } from "./run-context.ts";
 import { decideTurn, isSuppressed, type TurnRefused } from "./decide.ts";
 import { decideSendOutcome, type GiveUp, type OutcomeEvent, type SendDecided } from "./outcomes/send-outcome.ts";
-import { isEnded, refuseFollowUp, refuseWithoutConsent } from "./campaigns/refusal-rules.ts";
+import { isEnded, refuseFollowUp, refuseWithoutConsent } from "./campaigns/recipient-refusal-rules.ts";
 import { isRecordedPause, RETRY_WAIT_MS_MIN, spacingMs } from "./pacing-and-retries.ts";
 import { refusedForAccount } from "./run-limits.ts";
 import { isClosedFor } from "./send-window.ts";

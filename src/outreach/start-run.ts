@@ -17,7 +17,7 @@ import {
 import { decideStart, type UnusableCampaign } from "./decide.ts";
 import type { Expected } from "./judge-recipients.ts";
 import { joinRun, judgeNow, nextKey, runAt, type Joined } from "./requested/join-run.ts";
-import { toRequested, toRequests } from "./requested/requests.ts";
+import { toRequested, toRequests } from "./requested/requested-recipients.ts";
 import { toRunRules } from "./run-rules.ts";
 import type { RunSelection } from "./run-limits.ts";
 import { opensAt } from "./send-window.ts";

@@ -1,4 +1,4 @@
-import { nextTurn } from "./time-slices.ts";
+import { nextTurn } from "./work-in-time-slices.ts";
 
 /**
  * Creates a scheduler that runs `turn` soon after a request for it; all requests until then share one turn. Without

@@ -1,4 +1,4 @@
-import { toDay } from "../../projections/time.ts";
+import { toDay } from "../../projections/time-conversion.ts";
 import { newDayRef } from "./day-keys.ts";
 import { newKey, type KeyChanges, type KeyStore, type NamedKey, splitRef } from "./key-store.ts";
 import { hash } from "node:crypto";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { DAY_MS, toDay } from "../../projections/time.ts";
+import { DAY_MS, toDay } from "../../projections/time-conversion.ts";
 import { newKey, splitRef, type KeyStore, type NamedKey, type StoredKeys } from "./key-store.ts";
 
 /** Purposes for which data is encrypted with one key a day; the letter begins the refs (names) of those keys. */

@@ -5,7 +5,7 @@ import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { OpenStoreOptions, StorePlace } from "../log/store-backends.ts";
 import type { MakeId } from "../platform/clock.ts";
-import { nextTurn } from "../platform/time-slices.ts";
+import { nextTurn } from "../platform/work-in-time-slices.ts";
 import { lastForgotten, parsePastName } from "../projector/snapshots.ts";
 import { applyErasures } from "./retention.ts";
 import type { Keyring } from "./keyring.ts";

@@ -1,7 +1,7 @@
 import type { DataOf, EventType } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
-import { KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal-data.ts";
-import { personalLinkOwner } from "../../events/tracking.ts";
+import { KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/erasure.ts";
+import { personalLinkOwner } from "../../events/clicks-links-conversions.ts";
 import { isHeldBy } from "../../projections/contact-identity.ts";
 import { positionsAbout, type Contact, type Contacts } from "../../projections/contact.ts";
 import { contacts } from "../../projections/contacts.ts";
@@ -13,9 +13,9 @@ import { ServiceError } from "../platform/service-error.ts";
 import type { EncryptedLog } from "./encrypted-log.ts";
 import type { Query } from "eventstore-lite";
 import type { StoredEvent } from "../log/export-formats/format.ts";
-import { ciphertextOf } from "../../events/encrypted-data.ts";
+import { ciphertextOf } from "../../events/divide-personal-data.ts";
 import { canonicalAddress, toNetwork } from "../platform/ip-address.ts";
-import { inChunks } from "../platform/time-slices.ts";
+import { inChunks } from "../platform/work-in-time-slices.ts";
 import { toBaseRef } from "./person-keys.ts";
 import type { Reachlog } from "./reachlog-context.ts";
 

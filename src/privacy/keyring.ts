@@ -1,8 +1,8 @@
 import { andThen, type Awaitable } from "eventstore-lite";
-import { type Encryptor, markOfErased, type EncryptionKey, type Owner } from "../../events/encryption.ts";
+import { type Encryptor, markOfErased, type EncryptionKey, type Owner } from "../../events/declare-personal-members.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import type { Clock } from "../platform/clock.ts";
-import { nextTurn } from "../platform/time-slices.ts";
+import { nextTurn } from "../platform/work-in-time-slices.ts";
 import { puncture, createClickKeys } from "./click-keys.ts";
 import { createKeyCache, findUsable } from "./key-cache.ts";
 import {

@@ -11,7 +11,7 @@ import type { MasterKeyPlace } from "../vault/master-key.ts";
 import { postgresSecrets } from "../vault/postgres-secrets.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 import type { Vault } from "../vault/vault.ts";
-import { locateSegments } from "../networks/s3/segment-storage.ts";
+import { locateSegments } from "../networks/s3/open-segment-storage.ts";
 
 /** Place of a log and of all that belongs to it, in files or on a server. */
 export interface LogPlace {

@@ -1,5 +1,5 @@
 import { ENCRYPTED_TYPES, type LogStore } from "../../events/catalog.ts";
-import { ciphertextOf } from "../../events/encrypted-data.ts";
+import { ciphertextOf } from "../../events/divide-personal-data.ts";
 import { splitIntoChunks } from "../vault/secret-database.ts";
 import { classifyRef, splitRef } from "./key-store.ts";
 import type { Keyring } from "./keyring.ts";

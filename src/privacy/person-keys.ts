@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { Recipient } from "../../events/outreach.ts";
-import { personalLinkOwner } from "../../events/tracking.ts";
-import { nextTurn } from "../platform/time-slices.ts";
+import { personalLinkOwner } from "../../events/clicks-links-conversions.ts";
+import { nextTurn } from "../platform/work-in-time-slices.ts";
 import { newKey, type FoundKey, type KeyStore, type StoredKeys } from "./key-store.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
-import { erasureReason, KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal-data.ts";
+import { erasureReason, KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/erasure.ts";
 import { count, id } from "../platform/common-schemas.ts";
-import { countInWords } from "../platform/counts-and-lists.ts";
+import { countInWords } from "../platform/format-counts-and-lists.ts";
 import { ipAddress } from "../platform/ip-address.ts";
 import { operation, refusal, type OperationFile } from "../platform/operation.ts";
 import { certifyErasure, forgetAddress, type Forgotten } from "./forget.ts";

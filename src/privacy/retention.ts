@@ -1,4 +1,4 @@
-import { toDay } from "../../projections/time.ts";
+import { toDay } from "../../projections/time-conversion.ts";
 import { SERVICE_METADATA, STREAMS, findLast, type LogContext } from "../log/event-log.ts";
 import { isSkewed, type LogClock } from "../log/log-clock.ts";
 import { errorFields } from "../platform/logger.ts";
@@ -7,7 +7,7 @@ import { expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
 import type { Erase } from "../projector/restore-states.ts";
-import { inChunks } from "../platform/time-slices.ts";
+import { inChunks } from "../platform/work-in-time-slices.ts";
 
 /**
  * Deletes all keys whose deletion the log records. They may still exist after a crash, or in a key file from a backup.

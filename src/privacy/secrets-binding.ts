@@ -1,5 +1,5 @@
 import { ENCRYPTED_TYPES, type EventType, type LogStore } from "../../events/catalog.ts";
-import { ciphertextOf } from "../../events/encrypted-data.ts";
+import { ciphertextOf } from "../../events/divide-personal-data.ts";
 import type { StorePlace } from "../log/store-backends.ts";
 import type { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "../vault/derive-keys.ts";

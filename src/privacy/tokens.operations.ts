@@ -3,10 +3,10 @@ import type { Tokens } from "../../projections/token-use.ts";
 import { SCOPE_NAMES, toLastDay, toTokenId, type SourcedToken } from "../config/tokens.ts";
 import { isoTime } from "../platform/clock.ts";
 import { oneOf, orNull, text, time } from "../platform/common-schemas.ts";
-import { countInWords } from "../platform/counts-and-lists.ts";
+import { countInWords } from "../platform/format-counts-and-lists.ts";
 import { operation } from "../platform/operation.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import type { LogReader } from "../projector/log-reader.ts";
+import type { LogReader } from "../projector/operation-states-as-of.ts";
 
 export interface TokenReader {
   readonly at: LogReader["at"];

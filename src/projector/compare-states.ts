@@ -1,5 +1,5 @@
 import { hideCode, isPersonalCode } from "../template/short-link.ts";
-import { inTimeSlices } from "../platform/time-slices.ts";
+import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 
 /** Maximum number of differences that a comparison of two states lists. More would say nothing new. */
 export const DIFFERENCES_MAX = 20;

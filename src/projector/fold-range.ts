@@ -2,7 +2,7 @@ import type { Query } from "eventstore-lite";
 import type { EventType, LogStore } from "../../events/catalog.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
 import type { Folding, FoldedStates } from "../../projections/fold-states.ts";
-import type { TimeSlices } from "../platform/time-slices.ts";
+import type { TimeSlices } from "../platform/work-in-time-slices.ts";
 
 export interface FoldRange {
   /** First position to fold, inclusive. */

@@ -20,7 +20,7 @@ import {
   inflateState,
 } from "./snapshots.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { inTimeSlices } from "../platform/time-slices.ts";
+import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 
 export interface FoldToOptions extends Moment {
   /** The fold calls this now and then with the position that it has reached. */

@@ -2,7 +2,7 @@ import type { LogStore } from "../../events/catalog.ts";
 import type { ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/fold-states.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { createTimeSlices } from "../platform/time-slices.ts";
+import { createTimeSlices } from "../platform/work-in-time-slices.ts";
 import { type CatchUp, catchUpStates, isReadAlongLog, type Positions, stretches } from "./fold-range.ts";
 import type { SnapshotWriter } from "./snapshot-writer.ts";
 

@@ -1,4 +1,4 @@
-import { DAY_MS, toDay } from "../../projections/time.ts";
+import { DAY_MS, toDay } from "../../projections/time-conversion.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { parseMoment } from "./parse-moment.ts";
 

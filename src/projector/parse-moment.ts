@@ -1,5 +1,5 @@
 import type { LogStore } from "../../events/catalog.ts";
-import { escapeControls } from "../platform/escape-controls.ts";
+import { escapeControls } from "../platform/escape-control-characters.ts";
 import { usageError } from "../platform/service-error.ts";
 
 /** A moment of the log: after the event at a position, or at a time; now if neither is given. */

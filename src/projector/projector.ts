@@ -5,7 +5,7 @@ import { createStates } from "../../projections/fold-states.ts";
 import { sleep } from "../platform/clock.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { createTimeSlices, type TimeSlices } from "../platform/time-slices.ts";
+import { createTimeSlices, type TimeSlices } from "../platform/work-in-time-slices.ts";
 import { differences, listMembers } from "./compare-states.ts";
 import { createFoldBeside, type FoldBeside, type FoldBesideOptions } from "./late-projections.ts";
 import { foldRange, STEP_EVENTS } from "./fold-range.ts";

@@ -13,7 +13,7 @@ import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { constants, createDeflateRaw, inflateRaw } from "node:zlib";
 import { createStateDecoder, encodePieces } from "../../projections/encode-state.ts";
-import { createTimeSlices } from "../platform/time-slices.ts";
+import { createTimeSlices } from "../platform/work-in-time-slices.ts";
 
 /**
  * A past snapshot: one that is kept so that the states of a past moment near it need not be folded from the start of

@@ -2,8 +2,8 @@ import type { LogStore, Recorded } from "../../events/catalog.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import { csvHead, csvRecord } from "../log/export-formats/csv.ts";
 import { exportText, type ExportChunk } from "../log/export-formats/format.ts";
-import { escapeControls } from "../platform/escape-controls.ts";
-import { inTimeSlices } from "../platform/time-slices.ts";
+import { escapeControls } from "../platform/escape-control-characters.ts";
+import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 import { nameHashKey } from "./suppress.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 

@@ -1,7 +1,7 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { type Contact, type Contacts, toRecipient } from "../../projections/contact.ts";
 import { type EventMetadata, STREAMS } from "../log/event-log.ts";
-import { inTimeSlices } from "../platform/time-slices.ts";
+import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 import { appendInChunks, type ImportOptions } from "./import.ts";
 import type { SuppressionRecord } from "./file/suppression-row.ts";
 import type { SuppressionRow } from "./recipients-file.ts";

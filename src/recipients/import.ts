@@ -10,7 +10,7 @@ import { findContact } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contacts } from "../../projections/contact.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { handle } from "../log/decide-and-append.ts";
-import { nextTurn } from "../platform/time-slices.ts";
+import { nextTurn } from "../platform/work-in-time-slices.ts";
 import type { ImportedRow } from "./file/unique-recipients.ts";
 import { createNaming } from "./suppress.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";

@@ -17,11 +17,11 @@ import { effectiveBasis, findGrounds } from "../history/causes-and-effects.ts";
 import { describeConsent, SKIPS } from "../history/sentences/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
-import { formatDuration, grouped } from "../platform/counts-and-lists.ts";
+import { formatDuration, grouped } from "../platform/format-counts-and-lists.ts";
 import { createSortedPage, type ListPage, type SortPlace } from "../platform/sorted-page.ts";
-import { inTimeSlices } from "../platform/time-slices.ts";
-import { MomentFolding } from "../projector/log-reader.ts";
-import type { PageMoment, ReadMoment } from "../projector/read-as-of.ts";
+import { inTimeSlices } from "../platform/work-in-time-slices.ts";
+import { MomentFolding } from "../projector/operation-states-as-of.ts";
+import type { PageMoment, ReadMoment } from "../projector/page-states-as-of.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 
 /**

@@ -8,10 +8,10 @@ import { describeConsent } from "../history/sentences/outreach.ts";
 import { formatSentence } from "../history/sentences/sentence.ts";
 import type { StateContext } from "../log/event-log.ts";
 import { count, orNull } from "../platform/common-schemas.ts";
-import { countInWords } from "../platform/counts-and-lists.ts";
+import { countInWords } from "../platform/format-counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { operation, pageInput, refusal, refuse } from "../platform/operation.ts";
-import { inTimeSlices } from "../platform/time-slices.ts";
+import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 import { forgetPerson } from "../privacy/forget.ts";
 import {
   certificate,
@@ -29,7 +29,7 @@ import {
   MomentFolding,
   toMomentJson,
   type LogReader,
-} from "../projector/log-reader.ts";
+} from "../projector/operation-states-as-of.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
 import { allowRetry } from "./allow-retry.ts";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Recipient } from "../../events/outreach.ts";
-import { KEYS_PER_EVENT_MAX } from "../../events/personal-data.ts";
+import { KEYS_PER_EVENT_MAX } from "../../events/erasure.ts";
 import { consentAfter, type ConsentRecord, findMissingEvidence } from "../../projections/consent.ts";
 import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
 import type { Contacts } from "../../projections/contact.ts";
@@ -9,7 +9,7 @@ import { handle, type HandleOptions } from "../log/decide-and-append.ts";
 import type { FindLinkKeys } from "../privacy/person-keys.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
-import { ALL_OF } from "../platform/counts-and-lists.ts";
+import { ALL_OF } from "../platform/format-counts-and-lists.ts";
 
 export interface ConsentContext extends StateContext {
   readonly findLinkKeys: FindLinkKeys;

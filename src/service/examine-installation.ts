@@ -7,7 +7,7 @@ import { readMasterKey } from "../vault/master-key.ts";
 import { isoTime, systemClock } from "../platform/clock.ts";
 import { newestTime } from "../outreach/run-context.ts";
 import type { Config } from "../config/config.ts";
-import { createStopWords } from "../outreach/stop-words.ts";
+import { createStopWords } from "../outreach/detect-opt-out-replies.ts";
 import { describeWindow } from "../outreach/send-window.ts";
 import { checkOptOut } from "../template/check-opt-out.ts";
 import { missingPlaceholders } from "../template/template.ts";

@@ -5,7 +5,7 @@ import { maintainSqliteLog, type ExaminedLog } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
 import { InvalidEvent } from "../../events/event.ts";
 import type { Config } from "../config/config.ts";
-import { locateSegments } from "../networks/s3/segment-storage.ts";
+import { locateSegments } from "../networks/s3/open-segment-storage.ts";
 import { finding, type Finding } from "./examination-finding.ts";
 import type { SecretPlace } from "../vault/secret-database.ts";
 import { locateFiles, locateLog } from "../privacy/locate-log.ts";

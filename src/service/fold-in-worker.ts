@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { RawEnvironment } from "../config/environment.ts";
-import type { PartOrder } from "../log/rebuild.ts";
+import type { PartOrder } from "../log/rebuild-projections.ts";
 
 export interface ThreadOrder extends PartOrder {
   readonly env: RawEnvironment;

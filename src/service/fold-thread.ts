@@ -2,7 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { loadConfig } from "../config/config.ts";
 import { readSettingsFile } from "../config/load-env-file.ts";
-import { foldPart } from "../log/rebuild.ts";
+import { foldPart } from "../log/rebuild-projections.ts";
 import { refuseNoLog } from "../privacy/locate-log.ts";
 import { openLog } from "../privacy/open-log.ts";
 import type { ThreadOrder } from "./fold-in-worker.ts";

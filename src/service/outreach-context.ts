@@ -7,7 +7,7 @@ import { newestTime, type OutreachContext } from "../outreach/run-context.ts";
 import { createRunReports } from "../outreach/report/report.ts";
 import { openSources } from "../outreach/sources/sources.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
-import { createStopWords, createWishReader } from "../outreach/stop-words.ts";
+import { createStopWords, createWishReader } from "../outreach/detect-opt-out-replies.ts";
 import { createOptOutCode } from "../template/short-link.ts";
 import type { Social } from "./connect-networks.ts";
 import type { Account } from "../account/link-account.ts";

@@ -5,7 +5,7 @@ import { OAuthError } from "../../src/account/oauth.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { createSimulatedNetwork } from "../harness/memory/social-network.ts";
 import { openAccount, USER, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
-import { METADATA, toStateContext } from "../harness/memory/log.ts";
+import { METADATA, toStateContext } from "../harness/memory/temporary-log.ts";
 
 /** Time after which an instance's lease on the tokens has expired if it was not renewed. */
 const LEASE_MS = 15_001;

@@ -5,7 +5,7 @@ import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
 import { nextTurn, openAccount, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
-import { toStateContext } from "../harness/memory/log.ts";
+import { toStateContext } from "../harness/memory/temporary-log.ts";
 import type { SocialNetwork } from "../../src/networks/network.ts";
 
 const LIFE_MS = 60_000;

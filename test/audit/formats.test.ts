@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { EXPORT_FORMATS, type Format } from "../../src/log/export-formats.ts";
 import { csvRecord, readGuarded } from "../../src/log/export-formats/csv.ts";
 import type { StoredEvent } from "../../src/log/export-formats/format.ts";
-import { name, newEvent } from "./events.ts";
+import { name, newEvent } from "./event-arbitraries.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const CASES = countCases(1_000);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { exportLog } from "../../src/commands/audit/export-log.ts";
 import { importLog } from "../../src/commands/audit/import-log.ts";
 import { capture } from "../harness/capture-command.ts";
-import { name, newEvent } from "./events.ts";
+import { name, newEvent } from "./event-arbitraries.ts";
 import { countCases } from "../harness/case-count.ts";
 
 /**

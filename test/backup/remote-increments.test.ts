@@ -10,7 +10,7 @@ import { refuseArchive } from "../../src/backup/backup-place.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { type Config, loadConfig } from "../../src/config/config.ts";
-import { openSegmentStorage } from "../../src/networks/s3/segment-storage.ts";
+import { openSegmentStorage } from "../../src/networks/s3/open-segment-storage.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture-command.ts";
 import { addedOf } from "../harness/memory/new-events.ts";

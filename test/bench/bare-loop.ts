@@ -13,7 +13,7 @@ import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createSlackChannel } from "../../src/networks/chat/slack.ts";
 import { createTelegramChannel } from "../../src/networks/messaging/telegram.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { deliveryTimeOf, timeOfEach } from "./delivery-time.ts";
+import { deliveryTimeOf, timeOfEach } from "./delivery-processor-time.ts";
 import { networkSettings } from "./sinks-process.ts";
 
 const [file = "", sinks = ""] = process.argv.slice(2);

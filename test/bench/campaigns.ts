@@ -8,7 +8,7 @@ import { foldLog } from "../harness/fold-log.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { costOf, describeCosts, type Cost } from "./processor-cost.ts";
 import { campaignName } from "./mixed-campaigns.ts";
-import { mixedLog } from "./mixed-logs.ts";
+import { mixedLog } from "./open-mixed-log.ts";
 import { toPerson } from "./mixed-outreach.ts";
 
 const EVENTS = 250_000;

@@ -13,7 +13,7 @@ import {
 import { codec, type Event } from "../../events/catalog.ts";
 import { onCopyOf } from "./log-copy.ts";
 import { campaignName } from "./mixed-campaigns.ts";
-import { mixedLog } from "./mixed-logs.ts";
+import { mixedLog } from "./open-mixed-log.ts";
 import { startService } from "./server.ts";
 
 /** Number of events in the log, about a million of them clicks. */

@@ -1,5 +1,5 @@
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
-import { backlogLog } from "./backlog-logs.ts";
+import { backlogLog } from "./open-backlog-log.ts";
 import { onCopyOf } from "./log-copy.ts";
 import { pendingOf } from "./pending-dispatches.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { atMostMore, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
-import { backlogLog } from "./backlog-logs.ts";
+import { backlogLog } from "./open-backlog-log.ts";
 import { onCopyOf } from "./log-copy.ts";
 import { largestMib } from "./resident-memory.ts";
 import { startService } from "./server.ts";

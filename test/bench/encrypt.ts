@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
-import { ciphertextOf } from "../../events/encrypted-data.ts";
+import { ciphertextOf } from "../../events/divide-personal-data.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startUnchanged, startWithout } from "./server.ts";
 

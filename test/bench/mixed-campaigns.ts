@@ -1,7 +1,7 @@
 import type { CampaignDefinition } from "../../events/campaign.ts";
 import { isoTime } from "../../src/platform/clock.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import type { Part, Random } from "./mixed-log.ts";
+import type { Part, Random } from "./write-mixed-log.ts";
 import { RUN_MESSAGES, toPerson } from "./mixed-outreach.ts";
 
 /** Number of rounds for each run of a campaign, so that a log of two million events has 800 of them. */

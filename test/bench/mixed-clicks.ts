@@ -2,7 +2,7 @@ import type { ClickChannel } from "../../events/channel-names.ts";
 import type { OutcomeType } from "../../events/dispatch-rules.ts";
 import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitor-estimate.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import type { Emit, Part, Random } from "./mixed-log.ts";
+import type { Emit, Part, Random } from "./write-mixed-log.ts";
 
 /**
  * Number of different links. They are not more than the clicks projection counts separately, because a log with more

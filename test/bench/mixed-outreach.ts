@@ -1,6 +1,6 @@
 import type { KnownRecipient } from "../../events/outreach.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import type { Part, Random } from "./mixed-log.ts";
+import type { Part, Random } from "./write-mixed-log.ts";
 
 /** Maximum number of recipients: as many as get a message in fifty days with a hundred messages a day. */
 const PEOPLE_MAX = 5_000;

@@ -5,7 +5,7 @@ import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldTo } from "../../src/projector/fold-to.ts";
 import { listPast } from "../../src/projector/snapshots.ts";
 import { onCopyOf } from "./log-copy.ts";
-import { mixedLog } from "./mixed-logs.ts";
+import { mixedLog } from "./open-mixed-log.ts";
 
 /** Maximum acceptable time in ms to compute one past state. */
 const WANTED_MS = 1_000;

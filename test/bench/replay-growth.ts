@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { outputOf, atMost, atMostMore, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
-import { mixedLog } from "./mixed-logs.ts";
+import { mixedLog } from "./open-mixed-log.ts";
 
 const SIZES = [100_000, 1_000_000, 10_000_000] as const;
 const SIZES_QUICK = [10_000, 100_000] as const;

@@ -4,7 +4,7 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { costOf, describeCosts, ratesOf } from "./processor-cost.ts";
-import { mixedLog } from "./mixed-logs.ts";
+import { mixedLog } from "./open-mixed-log.ts";
 
 /** Measures the events a second of a replay: of one small projection, and of all projections. */
 export const replayStats: Bench = async (options) => {

@@ -4,11 +4,11 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { openExistingLog } from "../../src/commands/shared/log-session.ts";
 import { foldInWorker } from "../../src/service/fold-in-worker.ts";
-import { rebuild } from "../../src/log/rebuild.ts";
+import { rebuild } from "../../src/log/rebuild-projections.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { onCopyOf } from "./log-copy.ts";
 import { costOf, describeCosts, ratesOf } from "./processor-cost.ts";
-import { mixedLog } from "./mixed-logs.ts";
+import { mixedLog } from "./open-mixed-log.ts";
 
 /** Columns of an event that a fold reads in addition to its JSON. */
 const COLUMNS = ["position", "version", "type", "time"];

@@ -5,7 +5,7 @@ import { atMostInAll, compare, interleave, roundsOf, type Bar, type Bench } from
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { onCopyOf } from "./log-copy.ts";
-import { mixedLog } from "./mixed-logs.ts";
+import { mixedLog } from "./open-mixed-log.ts";
 import { postSteadily } from "./post-clicks.ts";
 import { startWatched, type WatchedServer } from "./server.ts";
 import { OPERATIONS } from "./stall-operations.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { outputOf, atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { onCopyOf } from "./log-copy.ts";
-import { mixedLog } from "./mixed-logs.ts";
+import { mixedLog } from "./open-mixed-log.ts";
 import { postSteadily } from "./post-clicks.ts";
 import { startService, type Server } from "./server.ts";
 

@@ -5,7 +5,7 @@ import { atLeast, atMost, compare, interleave, roundsOf, type Bench } from "even
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { deliveryTimeOf, describeTimes, timeOfEach, type DeliveryTime } from "./delivery-time.ts";
+import { deliveryTimeOf, describeTimes, timeOfEach, type DeliveryTime } from "./delivery-processor-time.ts";
 import { startService } from "./server.ts";
 
 const EVENTS = 20_000;

@@ -15,7 +15,7 @@ import {
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import { demo } from "../../src/commands/development/demo.ts";
 import { doctor } from "../../src/commands/doctor.ts";
-import { key } from "../../src/commands/key.ts";
+import { key } from "../../src/commands/master-key.ts";
 import { quota } from "../harness/memory/operation-commands.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";

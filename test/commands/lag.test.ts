@@ -4,7 +4,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { deliveries as projection } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
-import { drainInWords } from "../../src/delivery/backlog.ts";
+import { drainInWords } from "../../src/delivery/channel-backlog-and-undelivered.ts";
 import {
   calculateLag,
   type Measured,
@@ -12,7 +12,7 @@ import {
   readRequested,
   readTail,
 } from "../../src/delivery/channel-lag.ts";
-import { formatDuration } from "../../src/platform/counts-and-lists.ts";
+import { formatDuration } from "../../src/platform/format-counts-and-lists.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 import { makeId } from "../../src/platform/clock.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatPublicKey } from "eventstore-lite/proof";
-import { KEYS_PER_EVENT_MAX } from "../../events/personal-data.ts";
+import { KEYS_PER_EVENT_MAX } from "../../events/erasure.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { fileClock } from "../../src/log/log-clock.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
@@ -13,7 +13,7 @@ import { capture } from "../harness/capture-command.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { forget, forgetClicks } from "../harness/memory/operation-commands.ts";
-import { toLogContext } from "../harness/memory/log.ts";
+import { toLogContext } from "../harness/memory/temporary-log.ts";
 
 const IP = "203.0.113.7";
 

@@ -7,7 +7,7 @@ import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 import { replay } from "../../src/commands/replay.ts";
-import type { Rebuilt } from "../../src/log/rebuild.ts";
+import type { Rebuilt } from "../../src/log/rebuild-projections.ts";
 import { open, rebuildAll, servedLog, snapshotOf, spoil, storedTexts, truth } from "../projector/rebuild-log.ts";
 import { capture } from "../harness/capture-command.ts";
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { PAGES as MENU } from "../../src/console/document.tsx";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createApp, type App } from "../../src/http/app.ts";
-import { textsAt } from "./pages.ts";
+import { textsAt } from "./open-console.ts";
 import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";

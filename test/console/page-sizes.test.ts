@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import { quarterAt } from "../../projections/quarter-hours.ts";
 import { noClicks } from "../../projections/suspected-clicks.ts";
-import { DAY_MS } from "../../projections/time.ts";
+import { DAY_MS } from "../../projections/time-conversion.ts";
 import { noMessages } from "../../projections/stats.ts";
 import { PAGES } from "../../src/console/document.tsx";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { createMixedLife } from "../harness/memory/mixed-life.ts";
-import { openConsole, pageAt } from "./pages.ts";
+import { createMixedLife } from "../harness/memory/write-busy-service-log.ts";
+import { openConsole, pageAt } from "./open-console.ts";
 
 /** Limit of a page's HTML before compression, in bytes. A proxy may compress it, but a phone parses all of it. */
 const PAGE_BYTES_MAX = 200_000;

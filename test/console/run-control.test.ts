@@ -4,7 +4,7 @@ import { makeEvent } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { ask, openApp, post, REPORT, type AppHarness, type Given } from "../harness/memory/app.ts";
 import type { SkipReason } from "../../events/outreach.ts";
-import { confirmStart, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts";
+import { confirmStart, openConsole, pageAt, person, rowsOf, textsAt } from "./open-console.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const STARTED = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } } as const;

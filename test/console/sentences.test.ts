@@ -4,7 +4,7 @@ import { describeEvent } from "../../src/history/event-sentences.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { oddIn } from "../harness/unexpected-html.ts";
-import { click, openConsole, pageAt, person, textsAt } from "./pages.ts";
+import { click, openConsole, pageAt, person, textsAt } from "./open-console.ts";
 
 const ADA = { id: "1001", username: "ada" };
 const RUN = "0193a000-0000-7000-8000-0000000000aa";

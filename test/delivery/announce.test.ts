@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { ChannelName } from "../../events/channel-names.ts";
 import { createAnnounce } from "../../src/delivery/suspension.ts";
 import type { Logger } from "../../src/platform/logger.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { newLogFile } from "../harness/memory/temporary-log.ts";
 import { openDelivery } from "../harness/memory/delivery.ts";
 
 function silent(warned: string[] = []): Logger {

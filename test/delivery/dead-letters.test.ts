@@ -9,7 +9,7 @@ import { fold } from "../../projections/projection.ts";
 import { decideLetter, discardLetters, listAllLetters } from "../../src/delivery/dead-letters.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { DELIVERED, fakeChannel, REFUSED } from "../harness/memory/fake-channel.ts";
-import { listLetters } from "../harness/memory/dead-letters.ts";
+import { listLetters } from "../harness/memory/list-dead-letters.ts";
 import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { logInMemory } from "../history/log-in-memory.ts";

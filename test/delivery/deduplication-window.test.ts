@@ -4,9 +4,9 @@ import { StoreFull } from "eventstore-lite/testing";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { serverClock } from "../../src/log/log-clock.ts";
 import type { Channel, DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { newLogFile } from "../harness/memory/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "../harness/memory/fake-channel.ts";
-import { listLetters } from "../harness/memory/dead-letters.ts";
+import { listLetters } from "../harness/memory/list-dead-letters.ts";
 import { eventually, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
 const HOUR_MS = 3_600_000;

@@ -16,7 +16,7 @@ import {
 } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 import { fakeTime } from "../harness/memory/fake-time.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { newLogFile } from "../harness/memory/temporary-log.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -1,6 +1,6 @@
 // These tests call the code directly.
 import { expect, test } from "bun:test";
-import { nextTurn } from "../../src/platform/time-slices.ts";
+import { nextTurn } from "../../src/platform/work-in-time-slices.ts";
 import { createOutcomeBatching } from "../../src/delivery/outcome-recorder.ts";
 
 const ENOUGH = 3;

@@ -4,7 +4,7 @@ import { StoreFull } from "eventstore-lite/testing";
 import type { NewEvent, EventLog } from "../../src/log/event-log.ts";
 import { secret } from "../../src/platform/secret.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { newLogFile } from "../harness/memory/temporary-log.ts";
 import { DELIVERED, fakeChannel, gate } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 

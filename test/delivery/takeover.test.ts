@@ -6,7 +6,7 @@ import type { Channel } from "../../src/networks/network.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE, type FakeChannel } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
 import { fakeTime, type FakeTime } from "../harness/memory/fake-time.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { newLogFile } from "../harness/memory/temporary-log.ts";
 import { createReach } from "../harness/memory/log-access.ts";
 
 /**

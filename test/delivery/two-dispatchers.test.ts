@@ -7,7 +7,7 @@ import { findChannel, pendingOf } from "../../projections/deliveries.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import type { Channel } from "../../src/networks/network.ts";
 import { fakeTime } from "../harness/memory/fake-time.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { newLogFile } from "../harness/memory/temporary-log.ts";
 import { openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
 import { createReach, type Reach } from "../harness/memory/log-access.ts";
 import { auditLog, auditOrder, auditRequests, auditTruth } from "./model/audit.ts";

@@ -16,7 +16,7 @@ import {
 } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
 import { fakeTime } from "../harness/memory/fake-time.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { newLogFile } from "../harness/memory/temporary-log.ts";
 import { createReach } from "../harness/memory/log-access.ts";
 
 const subscribed = (...types: EventType[]): NewEvent => ({

@@ -7,7 +7,7 @@ import { codec, compileSpecs, createCodec, eventSpecs, makeEvent } from "../../e
 import { InvalidEvent } from "../../events/event.ts";
 import { defineEvent } from "../../events/event.ts";
 import { anyEvent } from "./from-schema.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { newLogFile } from "../harness/memory/temporary-log.ts";
 
 const ID = "019a9f00-0000-7000-8000-000000000001";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ended } from "./settled-dispatches.ts";
-import { createGate } from "./delivery-gate.ts";
+import { createGate } from "./limit-concurrent-cases.ts";
 import { openLives, untilSettled, type Lives } from "./killed-services.ts";
 import { createLoad } from "./delivery-load.ts";
 import { arrivalsAt, NETWORK_ROWS, settingsWith, type NetworkRow } from "./delivery-networks.ts";

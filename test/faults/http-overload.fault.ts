@@ -4,7 +4,7 @@ import { tally, testAttacks, type Attack } from "../http/attacks/attack.ts";
 import { goodBody } from "../http/attacks/routes.ts";
 import { openTarget } from "../http/attacks/target.ts";
 import { JSON_TYPE, requestBytes } from "../http/wire/bytes.ts";
-import { residentMiB } from "../http/wire/memory.ts";
+import { residentMiB } from "../http/wire/process-memory.ts";
 import { TOKEN, until } from "../harness/process.ts";
 
 const target = await openTarget();

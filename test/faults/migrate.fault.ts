@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { openDatabase } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing";
-import { writeMixedLog } from "../bench/mixed-log.ts";
+import { writeMixedLog } from "../bench/write-mixed-log.ts";
 import { kill, openInstallation, until, type Installation } from "../harness/process.ts";
 
 const EVENTS = process.env["FAULTS_WHOLE"] === "1" ? 1_000_000 : 20_000;

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { buildBinary } from "../harness/runtime.ts";
-import { runReported, summaryOf } from "../reported.ts";
+import { runReported, summaryOf } from "../run-bun-test.ts";
 
 const FOLDERS = ["events/eventstore-lite/faults", "test/faults"];
 

@@ -1,7 +1,7 @@
 import type { WireAnswer } from "../http/wire/answers.ts";
 import { BODY_BYTES_MAX } from "../../src/http/server/body.ts";
 import { misfits } from "./match-schema.ts";
-import { isAt, type DocumentedAnswer, type Operation, type Schema } from "./document.ts";
+import { isAt, type DocumentedAnswer, type Operation, type Schema } from "./openapi-document.ts";
 import type { FuzzRequest } from "./requests.ts";
 
 /** Pattern of hosts that are not this machine's. */

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
-import { residentMiB } from "../http/wire/memory.ts";
+import { residentMiB } from "../http/wire/process-memory.ts";
 import { authorize, openInstallation, type Running, type Installation, stop } from "../harness/process.ts";
 import type { Deployment } from "./deployments.ts";
-import { everyOperation, type Operation } from "./document.ts";
+import { everyOperation, type Operation } from "./openapi-document.ts";
 import { requestsTo, type FuzzRequest } from "./requests.ts";
 import { faultsOf } from "./answer-faults.ts";
 import { openWire, type Wire } from "./wire.ts";

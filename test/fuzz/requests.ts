@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { bodiesOf, type Body } from "./bodies.ts";
-import type { Operation } from "./document.ts";
+import type { Operation } from "./openapi-document.ts";
 
 export interface FuzzRequest {
   readonly operation: Operation;

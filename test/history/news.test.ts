@@ -5,7 +5,7 @@ import type { DataOf, EventType, Folded } from "../../events/catalog.ts";
 import { news } from "../../projections/news.ts";
 import { fold } from "../../projections/projection.ts";
 import { suspected } from "../../projections/suspected-clicks.ts";
-import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
+import { DAY_MS, HOUR_MS } from "../../projections/time-conversion.ts";
 import { toNews, type NewsLine } from "../../src/history/news.ts";
 import { formatSentence } from "../../src/history/sentences/sentence.ts";
 import { countCases } from "../harness/case-count.ts";

@@ -5,7 +5,7 @@ import type { DataOf, Recorded } from "../../events/catalog.ts";
 import { conversions } from "../../projections/conversions.ts";
 import { results } from "../../projections/results.ts";
 import { runs } from "../../projections/runs.ts";
-import { visits } from "../../projections/visits.ts";
+import { visits } from "../../projections/visits-by-day.ts";
 import { resultsAsCsv, resultsAsJson } from "../../src/history/results-format.ts";
 import { createResults } from "../../src/history/results.ts";
 import { GROUPINGS, shareOut } from "../../src/history/results-figures.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { Recorded } from "../../events/catalog.ts";
 import type { Basis } from "../../events/outreach.ts";
 import { results } from "../../projections/results.ts";
-import { noVisits, visits } from "../../projections/visits.ts";
+import { noVisits, visits } from "../../projections/visits-by-day.ts";
 import { conversions } from "../../projections/conversions.ts";
 import { runs } from "../../projections/runs.ts";
 import { parseInterval, type Interval } from "../../src/projector/parse-day-range.ts";

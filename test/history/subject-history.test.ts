@@ -6,7 +6,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
-import { historyOfEvent, historyOfLink, historyOfRecipient } from "../../src/history/history.ts";
+import { historyOfEvent, historyOfLink, historyOfRecipient } from "../../src/history/subject-history.ts";
 import type { Reading } from "../../src/history/find-event.ts";
 import { findNamed } from "../../src/recipients/resolve-recipient.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";

@@ -2,7 +2,7 @@
 import { afterAll } from "bun:test";
 import { testAttacks } from "./attacks/attack.ts";
 import { bodies } from "./attacks/bodies.ts";
-import { callers } from "./attacks/callers.ts";
+import { callers } from "./attacks/wrong-credentials.ts";
 import { framing } from "./attacks/framing.ts";
 import { leaks } from "./attacks/leaks.ts";
 import { routing } from "./attacks/routing.ts";

@@ -19,7 +19,7 @@ import { logFiles } from "../../src/log/log-files.ts";
 import { openSignedHeads, proveEvent } from "../../src/log/signed-heads.ts";
 import { askWitness, cosignedPosition } from "../../src/log/cosigning.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { newLogFile, toLogContext } from "../harness/memory/log.ts";
+import { newLogFile, toLogContext } from "../harness/memory/temporary-log.ts";
 import { ALL_ROLES } from "../harness/memory/fake-roles.ts";
 
 const witnessKey = signingKeyOf(new Uint8Array(32).fill(2));

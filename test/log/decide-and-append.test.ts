@@ -7,7 +7,7 @@ import { createEventLog, STREAMS, type NewEvent, type StateContext } from "../..
 import { ATTEMPTS_MAX, handle } from "../../src/log/decide-and-append.ts";
 import { takeLease } from "../../src/log/lease.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { METADATA, newLogFile, SILENT, toStateContext } from "../harness/memory/log.ts";
+import { METADATA, newLogFile, SILENT, toStateContext } from "../harness/memory/temporary-log.ts";
 
 const skipOf = (id: string): NewEvent => ({
   type: "DirectMessageSkipped",

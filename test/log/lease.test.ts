@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { LeaseLost } from "eventstore-lite";
 import { takeLease, type HeldLease } from "../../src/log/lease.ts";
 import { STREAMS, type NewEvent, type LogContext } from "../../src/log/event-log.ts";
-import { METADATA, openMemoryLog, type MemoryLog, toLogContext } from "../harness/memory/log.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toLogContext } from "../harness/memory/temporary-log.ts";
 
 const TTL_MS = 15_000;
 const TERMS = { name: "role", ttlMs: TTL_MS, renewMs: 5_000 };

@@ -10,7 +10,7 @@ import { watchLog } from "../../src/log/log-watchdog.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { sleep } from "../../src/platform/clock.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { METADATA, newLogFile, newNotes, randomId, toStateContext } from "../harness/memory/log.ts";
+import { METADATA, newLogFile, newNotes, randomId, toStateContext } from "../harness/memory/temporary-log.ts";
 
 const SEED = new Uint8Array(32).fill(5);
 

@@ -10,7 +10,7 @@ import { postgresStore, sqliteStore, type StorePlace } from "../../src/log/store
 import { makeId, sleep } from "../../src/platform/clock.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { createEventLog, SERVICE_METADATA, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { newLogFile, SILENT, toLogContext } from "../harness/memory/log.ts";
+import { newLogFile, SILENT, toLogContext } from "../harness/memory/temporary-log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
 const YEAR_MS = 365 * 86_400_000;

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { createRoles, type Role } from "../../src/log/lease.ts";
 import type { Logger } from "../../src/platform/logger.ts";
-import { openMemoryLog, SILENT, type MemoryLog, toLogContext } from "../harness/memory/log.ts";
+import { openMemoryLog, SILENT, type MemoryLog, toLogContext } from "../harness/memory/temporary-log.ts";
 
 const TERMS = { name: "role", ttlMs: 15_000, renewMs: 5_000 };
 

@@ -18,7 +18,7 @@ import { formatOrigin, checkpointInVault } from "../../src/log/signed-checkpoint
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
-import { newLogFile, newNotes, toLogContext } from "../harness/memory/log.ts";
+import { newLogFile, newNotes, toLogContext } from "../harness/memory/temporary-log.ts";
 import { ALL_ROLES } from "../harness/memory/fake-roles.ts";
 
 afterEach(() => {

@@ -7,7 +7,7 @@ import type { Event } from "../../events/catalog.ts";
 import { createEventLog } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { createLogVerifier } from "../../src/log/verifier.ts";
-import { openMemoryLog, randomId, SILENT, toStateContext } from "../harness/memory/log.ts";
+import { openMemoryLog, randomId, SILENT, toStateContext } from "../harness/memory/temporary-log.ts";
 import type { Projector } from "../../src/projector/projector.ts";
 
 /**

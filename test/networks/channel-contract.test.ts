@@ -1,5 +1,5 @@
 // These tests call the code directly.
-import type { Rendered } from "../../sandbox/markup.ts";
+import type { Rendered } from "../../sandbox/render-chat-markup.ts";
 import { describeChannel } from "./channel-contract.ts";
 
 /**

@@ -10,7 +10,7 @@ import {
   type NetworkFaultKind,
 } from "../../src/networks/safe-fetch.ts";
 import { denoProgram } from "../harness/runtime.ts";
-import { residentMiB } from "../http/wire/memory.ts";
+import { residentMiB } from "../http/wire/process-memory.ts";
 
 /** The service's network client on one runtime, Bun or Deno. */
 export interface Client extends AsyncDisposable {

@@ -4,7 +4,7 @@ import type { EventStore } from "eventstore-lite";
 import { StoreFull } from "eventstore-lite/testing";
 import type { Event } from "../../events/catalog.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
-import { METADATA } from "../harness/memory/log.ts";
+import { METADATA } from "../harness/memory/temporary-log.ts";
 
 const PEOPLE = ["10", "11", "12"];
 

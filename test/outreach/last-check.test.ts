@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { Projector } from "../../src/projector/projector.ts";
-import { LOG_ENGINES, type LogEngine } from "../harness/memory/log.ts";
+import { LOG_ENGINES, type LogEngine } from "../harness/memory/temporary-log.ts";
 import { openOutreachOn, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 /**

@@ -8,7 +8,7 @@ import { createTally } from "./model/tally.ts";
 
 /**
  * Number of random histories: all with the fault tests, a part of them with the ordinary tests.
- * `test/faults/model.fault.ts` runs many more.
+ * `test/faults/outreach-model.fault.ts` runs many more.
  */
 const HISTORIES = isWhole ? 300 : 20;
 

@@ -7,7 +7,7 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import { momentIn, nextDayAt, resetsAt } from "../../src/outreach/quota-day.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
-import { METADATA } from "../harness/memory/log.ts";
+import { METADATA } from "../harness/memory/temporary-log.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const DAY_MS = 24 * 3_600_000;

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
 import { StoreFull } from "eventstore-lite/testing";
 import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
-import { METADATA } from "../harness/memory/log.ts";
+import { METADATA } from "../harness/memory/temporary-log.ts";
 
 /**
  * Starts a run whose process dies during its second request to send; `taken` if the network accepted that message

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/pacing-and-retries.ts";
 import { person } from "../harness/memory/social-network.ts";
-import { SILENT } from "../harness/memory/log.ts";
+import { SILENT } from "../harness/memory/temporary-log.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
 describe("a message that the network refuses", () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { parseOpenHours, type SendWindow } from "../../src/config/send-window.ts";
 import { openSource } from "../../src/outreach/sources/sources.ts";
 import { chooseVariant, parseTemplate } from "../../src/template/template.ts";
-import { METADATA } from "../harness/memory/log.ts";
+import { METADATA } from "../harness/memory/temporary-log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 import { person } from "../harness/memory/social-network.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { recipientAmong } from "../../src/recipients/resolve-recipient.ts";
 import { settleMessagesInDoubt, type SettleMessages } from "../../src/outreach/settle-by-operator.ts";
 import { SocialError } from "../../src/networks/network.ts";
-import { LOG_ENGINES } from "../harness/memory/log.ts";
+import { LOG_ENGINES } from "../harness/memory/temporary-log.ts";
 import { openOutreachOn } from "../harness/memory/outreach.ts";
 
 const MARA = { caller: "mara" };

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { KeyReused } from "eventstore-lite/testing";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
-import { METADATA } from "../harness/memory/log.ts";
+import { METADATA } from "../harness/memory/temporary-log.ts";
 
 const numbers = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, index) => String(from + index));

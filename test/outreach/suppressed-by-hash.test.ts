@@ -7,7 +7,7 @@ import { parseRecipients, type SuppressionRow } from "../../src/recipients/recip
 import { suppress } from "../../src/recipients/suppress.ts";
 import { SocialError, type SocialNetwork } from "../../src/networks/network.ts";
 import { openSource } from "../../src/outreach/sources/sources.ts";
-import { METADATA } from "../harness/memory/log.ts";
+import { METADATA } from "../harness/memory/temporary-log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 import { person } from "../harness/memory/social-network.ts";

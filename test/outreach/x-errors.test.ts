@@ -4,7 +4,7 @@ import { createSafeFetch, type SafeFetch } from "../../src/networks/safe-fetch.t
 import { createX } from "../../src/networks/x/x-api.ts";
 import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/run-limits.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { LOG_ENGINES, type LogEngine } from "../harness/memory/log.ts";
+import { LOG_ENGINES, type LogEngine } from "../harness/memory/temporary-log.ts";
 import { openOutreachOn } from "../harness/memory/outreach.ts";
 import { startXServer, type Answer } from "./x-server.ts";
 

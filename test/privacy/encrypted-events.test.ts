@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Codec, NewEvent, Recorded as Stored } from "eventstore-lite";
 import { codec as withoutKeys, makeEvent, ENCRYPTED_TYPES, encryptingCodec, type Event } from "../../events/catalog.ts";
-import { ciphertextOf } from "../../events/encrypted-data.ts";
+import { ciphertextOf } from "../../events/divide-personal-data.ts";
 import { InvalidEvent } from "../../events/event.ts";
 import { classifyError } from "../../src/log/classify-store-error.ts";
 import { anyEvent } from "../events/from-schema.ts";

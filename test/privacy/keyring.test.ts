@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { EventStore, Snapshot } from "eventstore-lite";
 import { countLoopIterations } from "eventstore-lite/testing";
 import type { Event } from "../../events/catalog.ts";
-import type { Owner } from "../../events/encryption.ts";
+import type { Owner } from "../../events/declare-personal-members.ts";
 import { KeyMismatch } from "../../src/vault/derive-keys.ts";
 import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";

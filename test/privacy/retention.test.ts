@@ -13,13 +13,13 @@ import { serverClock } from "../../src/log/log-clock.ts";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { toDispatch } from "../../src/delivery/attempt-dispatches.ts";
 import { startRetention, applyErasures } from "../../src/privacy/retention.ts";
-import { createVisitorSketch } from "../../src/privacy/visitor-sketch.ts";
+import { createVisitorSketch } from "../../src/privacy/hash-visitor-for-counting.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { filePlace, locateLog } from "../../src/privacy/locate-log.ts";
 import { openLogAt } from "../../src/privacy/open-log.ts";
 import { clickOf, PERSON } from "../harness/memory/new-events.ts";
-import { toLogContext } from "../harness/memory/log.ts";
+import { toLogContext } from "../harness/memory/temporary-log.ts";
 
 const DAY_MS = 86_400_000;
 const START = Date.parse("2026-11-01T12:00:00.000Z");

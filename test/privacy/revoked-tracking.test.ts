@@ -7,7 +7,7 @@ import { forgetPerson } from "../../src/privacy/forget.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
 import { eraseLeftClicks, recordConsent } from "../../src/recipients/record-consent.ts";
-import { ENGINES, inFile, openInstance } from "../harness/memory/instance.ts";
+import { ENGINES, inFile, openInstance } from "../harness/memory/open-instance.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 

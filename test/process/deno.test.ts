@@ -180,7 +180,7 @@ const REFUSED_ANYWHERE = [
  */
 async function reachOut(folder: Folder, tried: Readonly<Record<string, string>>): Promise<readonly string[]> {
   const { code, out, err } = await ended(
-    start(folder, serveTask("test/process/programs/reach-out.ts"), JSON.stringify(tried)),
+    start(folder, serveTask("test/process/programs/attempt-forbidden-access.ts"), JSON.stringify(tried)),
   );
   expect([code, err]).toEqual([0, ""]);
   return out.trim().split("\n");

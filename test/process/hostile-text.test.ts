@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
-import { escapeControls } from "../../src/platform/escape-controls.ts";
+import { escapeControls } from "../../src/platform/escape-control-characters.ts";
 import { writeHostileLog } from "./hostile/log.ts";
 import { badLines, FORGED, HOSTILE, STEERING } from "./hostile/texts.ts";
 import { oddIn } from "../harness/unexpected-html.ts";

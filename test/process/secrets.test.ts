@@ -19,7 +19,7 @@ import {
   wrongSettings,
   type Canaries,
 } from "./secrets/canaries.ts";
-import { misformed, runEveryCommand } from "./secrets/commands.ts";
+import { misformed, runEveryCommand } from "./secrets/run-every-command.ts";
 import { findSecrets, hunted } from "./secrets/find-secrets.ts";
 import { openWatchedWorld, type WatchedWorld } from "./secrets/watched-world.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { clicks, spellingsOf } from "../../projections/clicks.ts";
 import { byLastClick, COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "../harness/memory/events.ts";
+import { given } from "../harness/memory/numbered-events.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
 const click = (short_code: string, bot = false): NewEvent => clickOf({ short_code, bot });

@@ -9,7 +9,7 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { HISTORY_CHANNELS } from "./history-delivery.ts";
 import { histories } from "./history.ts";
-import { testLog, type TestLog } from "../harness/memory/events.ts";
+import { testLog, type TestLog } from "../harness/memory/numbered-events.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };

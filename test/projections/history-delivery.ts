@@ -10,7 +10,7 @@ import {
 import type { EventType } from "../../events/catalog.ts";
 import { sourcesOf } from "../../events/position-ranges.ts";
 import type { Dice, Step } from "./history.ts";
-import type { TestLog } from "../harness/memory/events.ts";
+import type { TestLog } from "../harness/memory/numbered-events.ts";
 
 /** Requested dispatch of a generated history, with its state as the service knows it. */
 export interface Requested {

@@ -6,7 +6,7 @@ import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import { NEWEST_MAX, referrers } from "../../projections/messages-by-link.ts";
 import { linksIn } from "../../projections/link-keys.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "../harness/memory/events.ts";
+import { given } from "../harness/memory/numbered-events.ts";
 import { histories } from "./history.ts";
 
 const OF = { run_id: "r", recipient: { id: "101", username: "ann" } };

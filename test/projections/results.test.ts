@@ -6,11 +6,11 @@ import { results, type Results } from "../../projections/results.ts";
 import { FETCH_MS } from "../../projections/suspected-clicks.ts";
 import { conversions } from "../../projections/conversions.ts";
 import { runs } from "../../projections/runs.ts";
-import { visits } from "../../projections/visits.ts";
+import { visits } from "../../projections/visits-by-day.ts";
 import { createResults } from "../../src/history/results.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
-import { given, testLog } from "../harness/memory/events.ts";
+import { given, testLog } from "../harness/memory/numbered-events.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const RUN = { run_id: "r" };

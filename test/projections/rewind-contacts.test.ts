@@ -16,7 +16,7 @@ import {
 } from "../../projections/rewind-contacts.ts";
 import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given as givenFor, testLog } from "../harness/memory/events.ts";
+import { given as givenFor, testLog } from "../harness/memory/numbered-events.ts";
 import { histories } from "./history.ts";
 import { countCases, countSituations, isWhole } from "../harness/case-count.ts";
 

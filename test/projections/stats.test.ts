@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { stats } from "../../projections/stats.ts";
 import { histories } from "./history.ts";
-import { given } from "../harness/memory/events.ts";
+import { given } from "../harness/memory/numbered-events.ts";
 import { countCases } from "../harness/case-count.ts";
 
 test("the counts equal the number of events over all runs", () => {

@@ -7,8 +7,8 @@ import { fold } from "../../projections/projection.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { foldLog } from "../harness/fold-log.ts";
-import { writeMixedLog } from "../bench/mixed-log.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { writeMixedLog } from "../bench/write-mixed-log.ts";
+import { newLogFile } from "../harness/memory/temporary-log.ts";
 
 async function mixed(events: number): Promise<EventStore<Event>> {
   const file = newLogFile();

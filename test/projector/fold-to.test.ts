@@ -14,7 +14,7 @@ import { foldTo, type FoldToOptions } from "../../src/projector/fold-to.ts";
 import { isDue, listPast, PAST_MAX, forgetSnapshots, unpackState } from "../../src/projector/snapshots.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { createMixedLife } from "../harness/memory/mixed-life.ts";
+import { createMixedLife } from "../harness/memory/write-busy-service-log.ts";
 import { rebuildAll } from "./rebuild-log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { forget } from "../harness/memory/operation-commands.ts";

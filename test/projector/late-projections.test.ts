@@ -13,7 +13,7 @@ import { startProjector, type Projector } from "../../src/projector/projector.ts
 import { foldLog } from "../harness/fold-log.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { gateFolds } from "../harness/memory/gated-folds.ts";
-import { ENGINES, openInstance } from "../harness/memory/instance.ts";
+import { ENGINES, openInstance } from "../harness/memory/open-instance.ts";
 import { open, rebuildAll, servedLog, snapshotOf, storedTexts, textsOf, truth } from "./rebuild-log.ts";
 
 const ANN = "ann_builds";

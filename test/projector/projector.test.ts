@@ -7,7 +7,7 @@ import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { newLogFile, SILENT } from "../harness/memory/log.ts";
+import { newLogFile, SILENT } from "../harness/memory/temporary-log.ts";
 
 function skips(count: number): Event[] {
   return Array.from({ length: count }, () =>

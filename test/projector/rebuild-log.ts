@@ -2,13 +2,13 @@ import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
 import { encodeState } from "../../projections/encode-state.ts";
-import { rebuild, type RebuildOptions, type Rebuilt } from "../../src/log/rebuild.ts";
+import { rebuild, type RebuildOptions, type Rebuilt } from "../../src/log/rebuild-projections.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { createLogger, type Logger } from "../../src/platform/logger.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { unpackState } from "../../src/projector/snapshots.ts";
-import { writeMixedLog } from "../bench/mixed-log.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { writeMixedLog } from "../bench/write-mixed-log.ts";
+import { newLogFile } from "../harness/memory/temporary-log.ts";
 
 export function open(file: string): Promise<EventStore<Event>> {
   return openSqliteStore({ file, codec });

@@ -9,7 +9,7 @@ import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
 import { foldTo } from "../../src/projector/fold-to.ts";
 import { foldLog } from "../harness/fold-log.ts";
-import { ENGINES, openInstance } from "../harness/memory/instance.ts";
+import { ENGINES, openInstance } from "../harness/memory/open-instance.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { rebuildAll } from "./rebuild-log.ts";
 

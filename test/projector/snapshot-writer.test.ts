@@ -6,8 +6,8 @@ import type { ProjectionName } from "../../projections/all.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { unpackState } from "../../src/projector/snapshots.ts";
-import { writeMixedLog } from "../bench/mixed-log.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { writeMixedLog } from "../bench/write-mixed-log.ts";
+import { newLogFile } from "../harness/memory/temporary-log.ts";
 import { open, textsOf, truth } from "./rebuild-log.ts";
 
 /** Number of recipients. They are so many that the snapshot of contacts is encoded in a dozen pieces. */

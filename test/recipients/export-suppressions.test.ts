@@ -11,8 +11,8 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
-import { ENGINES, openInstance } from "../harness/memory/instance.ts";
-import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/log.ts";
+import { ENGINES, openInstance } from "../harness/memory/open-instance.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/temporary-log.ts";
 
 const CLOCK = (): number => Date.parse("2026-11-20T10:00:00.000Z");
 const hashesOf = createSuppressionHashes(new Uint8Array(32).fill(5));

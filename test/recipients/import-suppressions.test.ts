@@ -14,9 +14,9 @@ import { forgetPerson } from "../../src/privacy/forget.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
-import { given as stateAfter, testLog } from "../harness/memory/events.ts";
-import { ENGINES, openInstance } from "../harness/memory/instance.ts";
-import { METADATA, toStateContext } from "../harness/memory/log.ts";
+import { given as stateAfter, testLog } from "../harness/memory/numbered-events.ts";
+import { ENGINES, openInstance } from "../harness/memory/open-instance.ts";
+import { METADATA, toStateContext } from "../harness/memory/temporary-log.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
 const hashesOf = createSuppressionHashes(new Uint8Array(32).fill(5));

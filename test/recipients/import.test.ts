@@ -15,7 +15,7 @@ import {
   type LogEngine,
   type MemoryLog,
   toStateContext,
-} from "../harness/memory/log.ts";
+} from "../harness/memory/temporary-log.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 

@@ -10,7 +10,7 @@ import { BY_HAND } from "../fixtures/lists/by-hand.ts";
 import type { List, Meant } from "../fixtures/lists/list.ts";
 import { PROGRAMS, write, type Program } from "../fixtures/lists/programs.ts";
 import { TABLES, type TableOfPeople } from "../fixtures/lists/tables.ts";
-import { given } from "../harness/memory/events.ts";
+import { given } from "../harness/memory/numbered-events.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");

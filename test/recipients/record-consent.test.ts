@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient } from "../../events/outreach.ts";
-import { KEYS_PER_EVENT_MAX } from "../../events/personal-data.ts";
+import { KEYS_PER_EVENT_MAX } from "../../events/erasure.ts";
 import { type ConsentRecord } from "../../projections/consent.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -14,7 +14,7 @@ import { previewImport } from "../../src/recipients/preview-import.ts";
 import { decideConsent, findRevokedLinks, recordConsent } from "../../src/recipients/record-consent.ts";
 import { given } from "../harness/memory/decider.ts";
 import { RULES } from "../harness/memory/outreach.ts";
-import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/log.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/temporary-log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
 const ANN = { id: "101", username: "ann" };

@@ -4,7 +4,7 @@ import { verify } from "../../src/commands/audit/verify.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { openReachlog } from "../../src/service/open-reachlog.ts";
-import { makeBusyHistory } from "../../sandbox/demo-busy.ts";
+import { makeBusyHistory } from "../../sandbox/demo-busy-history.ts";
 import { createMovedClock } from "../../sandbox/demo-history.ts";
 import { startSandbox } from "../../sandbox/sandbox.ts";
 import { capture } from "../harness/capture-command.ts";

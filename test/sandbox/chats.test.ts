@@ -1,6 +1,6 @@
 // These tests call the code directly.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { renderDiscord, renderGoogleChat, renderSlack, renderWhatsapp } from "../../sandbox/markup.ts";
+import { renderDiscord, renderGoogleChat, renderSlack, renderWhatsapp } from "../../sandbox/render-chat-markup.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { renderTeams } from "../../sandbox/teams.ts";
 import { postJson } from "./client.ts";

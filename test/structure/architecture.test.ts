@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { FLOORS } from "./floors.ts";
+import { FLOORS } from "./layer-order.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const text = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
@@ -71,7 +71,7 @@ const MACHINE_TIME = [
   // These use the machine's time if they get no clock.
   "src/networks/safe-fetch.ts",
   "src/service/connect-networks.ts",
-  "src/networks/s3/segment-storage.ts",
+  "src/networks/s3/open-segment-storage.ts",
 ];
 
 test("only the listed files read the machine's clock; decisions use the log's", () => {

@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { measure } from "./measures.ts";
+import { measure } from "./code-size-measures.ts";
 
 const measured = measure(join(import.meta.dirname, "../.."));
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { key } from "../../src/commands/key.ts";
+import { key } from "../../src/commands/master-key.ts";
 import { settingNames } from "../../src/config/schema.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";

@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { createStopWords } from "../../src/outreach/stop-words.ts";
+import { createStopWords } from "../../src/outreach/detect-opt-out-replies.ts";
 import { checkOptOut } from "../../src/template/check-opt-out.ts";
 import { createOptOutCode, isPersonalCode } from "../../src/template/short-link.ts";
 import {

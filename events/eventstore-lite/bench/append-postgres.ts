@@ -1,8 +1,8 @@
 import type { EventStore } from "../src/index.ts";
 import { openPostgresStore } from "../src/postgres.ts";
 import { startPostgres } from "../src/testing/postgres-server.ts";
-import { createCaller } from "./append-1000.ts";
-import { appendConcurrently } from "./append-64.ts";
+import { createCaller } from "./append-batches-of-1000.ts";
+import { appendConcurrently } from "./append-by-64-callers.ts";
 import { atLeast, compare, interleave, perSecond, roundsOf, type Bar, type Bench, type Row } from "./measure.ts";
 import { timeWithChildren } from "./processor-time.ts";
 import { openRawConnection, type RawConnection } from "./raw-postgres-inserts.ts";

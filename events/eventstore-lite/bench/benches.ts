@@ -1,8 +1,8 @@
-import { append1000 } from "./append-1000.ts";
-import { append64 } from "./append-64.ts";
+import { append1000 } from "./append-batches-of-1000.ts";
+import { append64 } from "./append-by-64-callers.ts";
 import { append1000Postgres, append64Postgres } from "./append-postgres.ts";
-import type { Benches } from "./command.ts";
-import { dumpPostgres } from "./dump-postgres.ts";
+import type { Benches } from "./run-benches.ts";
+import { dumpPostgres } from "./append-during-dump.ts";
 import { peers, peersPostgres } from "./peers.ts";
 import { read } from "./read.ts";
 import { verify } from "./verify.ts";

@@ -1,7 +1,7 @@
 /** The benchmarks of the store, and the tools with which a program's own benchmarks are measured and compared. */
 export { peerBenches, storeBenches } from "./benches.ts";
 export { outputOf, startChild } from "./start-child-process.ts";
-export { runBenches } from "./command.ts";
+export { runBenches } from "./run-benches.ts";
 export {
   atLeast,
   atMost,

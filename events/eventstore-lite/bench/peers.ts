@@ -4,8 +4,8 @@ import { openSqliteStore, type EventStore } from "../src/index.ts";
 import { openPostgresStore } from "../src/postgres.ts";
 import { startPostgres } from "../src/testing/postgres-server.ts";
 import { outputOf } from "./start-child-process.ts";
-import { createCaller } from "./append-1000.ts";
-import { appendConcurrently } from "./append-64.ts";
+import { createCaller } from "./append-batches-of-1000.ts";
+import { appendConcurrently } from "./append-by-64-callers.ts";
 import {
   atLeast,
   compare,

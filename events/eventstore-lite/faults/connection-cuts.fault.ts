@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { cutConnections } from "../test/postgres/cut-connections.ts";
-import { startProxy } from "../src/testing/proxy.ts";
+import { startProxy } from "../src/testing/faulty-postgres-proxy.ts";
 import { startPostgres } from "../src/testing/postgres-server.ts";
 import { isWhole } from "./required-tools.ts";
 

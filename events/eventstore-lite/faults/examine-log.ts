@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { type EventStore, type NewEvent, openSqliteStore, type Recorded } from "eventstore-lite";
 import { take } from "../src/testing/contract/events.ts";
 import type { Ledger } from "./ledger.ts";
-import { eventsOf, streamOf } from "./programs/idempotency-keys.ts";
+import { eventsOf, streamOf } from "./programs/keyed-appends.ts";
 
 /** The differences between a log and what its callers were told. */
 export interface Findings {

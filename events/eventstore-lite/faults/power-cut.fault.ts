@@ -7,7 +7,7 @@ import { examine, FAULTLESS, retry } from "./examine-log.ts";
 import { freeze } from "./freeze-programs.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { type Program, startProgram } from "./start-program.ts";
-import { RECORD_BYTES } from "./record-size.ts";
+import { RECORD_BYTES } from "./raw-record-bytes.ts";
 import { isWhole, lacks, run } from "./required-tools.ts";
 
 const MIB = 1024 * 1024;
@@ -78,8 +78,8 @@ async function loadAndCut(disk: Disk, log: string, ledger: Ledger): Promise<{ ra
   const args = [log, String(ledger.asked.size), CHARS, ...ledger.unacknowledged()];
   const programs: readonly Program[] = [
     startProgram("append-keyed", { arguments: args, onLine: (line) => ledger.take(line) }),
-    startProgram("write-raw", { arguments: [rawFile], onLine: (line) => (rawSaid = Number(line)) }),
-    startProgram("write-weak", { arguments: [weakFile], onLine: (line) => (weakSaid = Number(line)) }),
+    startProgram("fsync-plain-file", { arguments: [rawFile], onLine: (line) => (rawSaid = Number(line)) }),
+    startProgram("commit-without-durability", { arguments: [weakFile], onLine: (line) => (weakSaid = Number(line)) }),
   ];
   await Promise.all(programs.map((program) => program.said((line) => !line.startsWith("?"))));
   await Bun.sleep(Math.random() * LOAD_MS_MAX);

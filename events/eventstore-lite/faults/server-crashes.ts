@@ -2,7 +2,7 @@ import { openPostgresStore } from "eventstore-lite/postgres";
 import { take } from "../src/testing/contract/events.ts";
 import type { PostgresServer } from "../src/testing/postgres-server.ts";
 import { type Program, startProgram } from "./start-program.ts";
-import { eventsOf } from "./programs/idempotency-keys.ts";
+import { eventsOf } from "./programs/keyed-appends.ts";
 
 /** The differences between what the callers of some processes were told and what their shared log holds. */
 export interface CrashReport {

@@ -1,4 +1,4 @@
-import { andThen, type Awaitable } from "./awaitable.ts";
+import { andThen, type Awaitable } from "./value-or-promise.ts";
 import type { Folded, NewEvent, Place, Recorded } from "./store.ts";
 
 /** An event as a codec passes it on to be written. */

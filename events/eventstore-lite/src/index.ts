@@ -1,8 +1,8 @@
 /** The interface of an event store, its errors, and the store on SQLite. */
-export { andThen, type Awaitable } from "./awaitable.ts";
+export { andThen, type Awaitable } from "./value-or-promise.ts";
 export type { Codec, Encoded, WriterTransform } from "./codec.ts";
 export { isStoreError, LeaseLost, StoreClosed, StoreError, VersionConflict } from "./errors.ts";
-export type { ExaminedLog } from "./sqlite/summarize-log.ts";
+export type { ExaminedLog } from "./sqlite/examine-log-file.ts";
 export { importSqliteLog } from "./sqlite/import/import-log.ts";
 export { maintainSqliteLog } from "./sqlite/offline-maintenance.ts";
 export { openSqliteStore } from "./sqlite/open.ts";

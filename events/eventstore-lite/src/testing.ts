@@ -17,9 +17,9 @@ export {
   TargetTaken,
 } from "./errors.ts";
 export type { OpenStore, Runner } from "./testing/contract/runner.ts";
-export { newLogPlace, type LogPlace } from "./testing/log-places.ts";
+export { newLogPlace, type LogPlace } from "./testing/reused-postgres-schemas.ts";
 export { newDatabase, startPostgres, type PostgresServer } from "./testing/postgres-server.ts";
-export { startProxy, type Proxy, type Verdict } from "./testing/proxy.ts";
+export { startProxy, type Proxy, type Verdict } from "./testing/faulty-postgres-proxy.ts";
 export { rootsOfEvents } from "./testing/roots-of-events.ts";
 export { storeContract } from "./testing/store-contract.ts";
 export { countLoopIterations } from "./testing/count-loop-iterations.ts";

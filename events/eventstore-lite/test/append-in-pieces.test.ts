@@ -6,7 +6,7 @@ import { createTransform } from "../src/append/writer-transform.ts";
 import { createLoad } from "../src/append/queue-load.ts";
 import type { Piece, Reply } from "../src/append/writer-messages.ts";
 import { prepareAppend } from "../src/append/prepare-append.ts";
-import { createStartPieces } from "../src/append/start-pieces.ts";
+import { createStartPieces } from "../src/append/send-in-pieces.ts";
 import { identityCodec, type Codec } from "../src/codec.ts";
 import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
 import { DEFAULT_LIMITS } from "../src/limits.ts";

@@ -2,7 +2,7 @@ import type { Limits } from "../src/limits.ts";
 import { type Codec, type EventStore, type NewEvent, openSqliteStore, StoreClosed } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { createSegmentFolder } from "eventstore-lite/segments";
-import { newLogPlace } from "../src/testing/log-places.ts";
+import { newLogPlace } from "../src/testing/reused-postgres-schemas.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 /** Options that stores of both engines, SQLite and PostgreSQL, have in common. */

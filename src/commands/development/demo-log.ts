@@ -1,7 +1,7 @@
 import type { EventLog } from "../../log/event-log.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { createVisitorSketch } from "../../privacy/visitor-sketch.ts";
+import { createVisitorSketch } from "../../privacy/hash-visitor-for-counting.ts";
 import { createPersonalCode } from "../../template/short-link.ts";
 import { parseTemplate, render, toTemplateNames } from "../../template/template.ts";
 import { linksIn } from "../../../projections/link-keys.ts";

@@ -5,7 +5,7 @@ import { parseStatedConsent } from "../../recipients/parse-consent.ts";
 import type { previewRecipients } from "../../recipients/file/preview-file.ts";
 import { previewImport } from "../../recipients/preview-import.ts";
 import { fieldsUsed } from "../../template/template.ts";
-import { inTimeSlices } from "../../platform/time-slices.ts";
+import { inTimeSlices } from "../../platform/work-in-time-slices.ts";
 import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";
 import { describeCellNote } from "../../recipients/file/import-remarks.ts";
 import type { parseRecipients, RefusedRow } from "../../recipients/recipients-file.ts";

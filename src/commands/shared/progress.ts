@@ -1,4 +1,4 @@
-import { grouped } from "../../platform/counts-and-lists.ts";
+import { grouped } from "../../platform/format-counts-and-lists.ts";
 import type { WorkMonitor } from "../../log/progress-and-cancellation.ts";
 import type { Terminal } from "./terminal.ts";
 

@@ -7,7 +7,7 @@ import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { isReading, readRefusal, type AnyOperation } from "../../platform/operation.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import type { PersonalRead } from "../../privacy/read-audit.ts";
-import type { LogReader, StatesAt } from "../../projector/log-reader.ts";
+import type { LogReader, StatesAt } from "../../projector/operation-states-as-of.ts";
 import { parseMoment } from "../../projector/parse-moment.ts";
 import { connectNetworks } from "../../service/connect-networks.ts";
 import type { OpenedLog } from "../../privacy/open-log.ts";

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { styleText } from "node:util";
-import { escapeControls } from "../../platform/escape-controls.ts";
+import { escapeControls } from "../../platform/escape-control-characters.ts";
 import { makeNewFile } from "../../platform/new-file.ts";
 import { fail, printable, type Style, type Terminal } from "./terminal.ts";
 

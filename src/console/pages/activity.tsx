@@ -12,7 +12,7 @@ import { Icon } from "../parts/icon.tsx";
 import { formatTime, readTimes } from "../parts/time.tsx";
 import { consolePage, type DisclosingPage, readChoice, readNumber, readText, type View } from "../page-context.ts";
 import { CheckLog, Proof } from "../parts/verification-result.tsx";
-import { A, HiddenFields, PageForm, Tabs } from "../parts/link.tsx";
+import { A, HiddenFields, PageForm, Tabs } from "../parts/links-and-tabs.tsx";
 
 /**
  * Event types that each view of the page Activity shows. Undefined for `everything`, which shows all types, and for

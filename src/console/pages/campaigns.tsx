@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { readCampaign, readCampaigns, type ShownCampaign } from "../../outreach/campaigns/read-campaigns.ts";
-import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, formatPercent, grouped } from "../../platform/format-counts-and-lists.ts";
 import { describeSkip, SKIP_REASONS } from "../../recipients/list-recipients.ts";
 import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { campaignHref } from "../hrefs.ts";
@@ -13,7 +13,7 @@ import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { RunForm } from "../parts/run-form.tsx";
 import { breakable, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
-import { A } from "../parts/link.tsx";
+import { A } from "../parts/links-and-tabs.tsx";
 import { missingPage } from "./error-page.tsx";
 
 /** Page of all campaigns: the audience of each, what it sent, and the form that creates one. */

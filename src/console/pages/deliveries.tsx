@@ -7,8 +7,8 @@ import {
   readUndelivered,
   type UndeliveredDispatch,
   type UndeliveredGroup,
-} from "../../delivery/backlog.ts";
-import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+} from "../../delivery/channel-backlog-and-undelivered.ts";
+import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
 import { addressWith, eventHref, linkHref } from "../hrefs.ts";
 import { ChannelTile, hindranceToDeliver } from "../parts/channel-status.tsx";
 import { DecideLetters, Reason, RetryLetters } from "../parts/dead-letter-actions.tsx";
@@ -18,7 +18,7 @@ import { EventSentence } from "../parts/event-sentence.tsx";
 import { ActionForm, Hindered } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { consolePage, readChoice, readText, type View } from "../page-context.ts";
-import { A, HiddenFields, PageForm } from "../parts/link.tsx";
+import { A, HiddenFields, PageForm } from "../parts/links-and-tabs.tsx";
 
 type DeliveriesView = View<"account" | "deliveries" | "runs">;
 

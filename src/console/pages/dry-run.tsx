@@ -1,16 +1,16 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { ENDS, READ_USD } from "../../history/run-events.ts";
+import { ENDS, READ_USD } from "../../history/run-list-and-page.ts";
 import { formatCaller, shorten } from "../../history/event-sentences.ts";
 import { checkRun, readDryRun, type ShownDryRun } from "../../outreach/run-status.ts";
-import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/format-counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { campaignHref, dryRunHref } from "../hrefs.ts";
 import { consolePage, readNumber, type Made, type View } from "../page-context.ts";
 import { toSpaces } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/event-sentence.tsx";
 import { Badge, Icon } from "../parts/icon.tsx";
-import { A } from "../parts/link.tsx";
+import { A } from "../parts/links-and-tabs.tsx";
 import { RunForm, SAY_OUTDATED } from "../parts/run-form.tsx";
 import { breakable, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { searchLog, type SearchGroup, type SearchResult } from "../../history/search.ts";
-import { nameRun } from "../../history/run-events.ts";
-import { grouped } from "../../platform/counts-and-lists.ts";
+import { nameRun } from "../../history/run-list-and-page.ts";
+import { grouped } from "../../platform/format-counts-and-lists.ts";
 import { campaignHref, eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { toSpaces } from "../parts/action-form.tsx";
@@ -10,7 +10,7 @@ import { Icon, type IconName } from "../parts/icon.tsx";
 import { suppressHref } from "../parts/recipient-actions.tsx";
 import { formatContactName } from "./people.tsx";
 import { consolePage, type DisclosingPage, type OtherPage, readText, type View } from "../page-context.ts";
-import { A } from "../parts/link.tsx";
+import { A } from "../parts/links-and-tabs.tsx";
 import { Time } from "../parts/time.tsx";
 
 /** Maximum number of results of one kind, on the page and among the suggestions while an operator types. */

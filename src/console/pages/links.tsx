@@ -8,17 +8,17 @@ import {
   readLinkPage,
   readSentTo,
 } from "../../history/link-clicks.ts";
-import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
 import { BestHour, ClicksChart, RangePicker, readPeriods, readRangeFields } from "../parts/time-charts.tsx";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { EventList, RecipientLink, Words } from "../parts/event-sentence.tsx";
 import { ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { addressWith, hrefForLink } from "../hrefs.ts";
-import { readListPage, readSort } from "../sorted-page.ts";
+import { readListPage, readSort } from "../read-sort-from-address.ts";
 import { consolePage, type View } from "../page-context.ts";
 import { breakable, createSortedHeads, ListPages, numbers, Table } from "../parts/table.tsx";
-import { A } from "../parts/link.tsx";
+import { A } from "../parts/links-and-tabs.tsx";
 
 /** Number of rows on one page of a list. */
 const LINKS_SHOWN = 100;

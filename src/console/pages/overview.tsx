@@ -1,12 +1,12 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { readChannels } from "../../delivery/backlog.ts";
+import { readChannels } from "../../delivery/channel-backlog-and-undelivered.ts";
 import { readNews } from "../../history/log-and-news-pages.ts";
 import { countMessagePeriods, readChangedFigures, readTotals } from "../../history/chart-figures.ts";
 import { RESULT_DAYS_SHOWN } from "../../history/read-message-results.ts";
 import { readAttention, readOpenItems } from "../../outreach/attention/read-attention.ts";
 import { readQuota } from "../../outreach/run-status.ts";
-import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, formatPercent, grouped } from "../../platform/format-counts-and-lists.ts";
 import { BarChart, type BoundedRate } from "../parts/charts.tsx";
 import { ClicksChart, describePeriods, RangePicker, readPeriods, readRangeFields } from "../parts/time-charts.tsx";
 import { AttentionList, DecidedList } from "../parts/attention.tsx";
@@ -20,7 +20,7 @@ import { missingForRun } from "../parts/setup-steps.tsx";
 import { formatTime, readTimes, Time, toIso } from "../parts/time.tsx";
 import { consolePage, useView, type View } from "../page-context.ts";
 import { Table } from "../parts/table.tsx";
-import { A, ImportLink } from "../parts/link.tsx";
+import { A, ImportLink } from "../parts/links-and-tabs.tsx";
 
 const NEWEST_LINES = 12;
 

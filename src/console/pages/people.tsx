@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { grouped } from "../../platform/counts-and-lists.ts";
+import { grouped } from "../../platform/format-counts-and-lists.ts";
 import {
   BASES,
   describeSkip,
@@ -22,10 +22,10 @@ import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { CHOICE_WORDS, Field, Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
-import { listHref, readListPage, readSort } from "../sorted-page.ts";
+import { listHref, readListPage, readSort } from "../read-sort-from-address.ts";
 import { consolePage, readChoice, readText, type DisclosingPage, type View } from "../page-context.ts";
 import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
-import { A, HiddenFields, ImportLink, PageForm, Tabs } from "../parts/link.tsx";
+import { A, HiddenFields, ImportLink, PageForm, Tabs } from "../parts/links-and-tabs.tsx";
 
 /** Number of rows on one page of the list. */
 export const PEOPLE_SHOWN = 50;

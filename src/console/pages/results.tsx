@@ -12,7 +12,13 @@ import {
 } from "../../history/read-message-results.ts";
 import { shorten } from "../../history/event-sentences.ts";
 import { findMessages, type FoundMessage } from "../../outreach/campaigns/read-campaigns.ts";
-import { countInWords, formatDuration, formatPercent, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
+import {
+  countInWords,
+  formatDuration,
+  formatPercent,
+  formatUsd,
+  grouped,
+} from "../../platform/format-counts-and-lists.ts";
 import { sortRows } from "../../platform/sorted-page.ts";
 import { addressWith, campaignHref, eventHref, hrefForLink } from "../hrefs.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
@@ -21,9 +27,9 @@ import { chooseScale, RateChart } from "../parts/charts.tsx";
 import { OptionalLink, RunLink } from "../parts/event-sentence.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
-import { readSort } from "../sorted-page.ts";
+import { readSort } from "../read-sort-from-address.ts";
 import { consolePage, readNumber, readText, type View } from "../page-context.ts";
-import { A, PageForm } from "../parts/link.tsx";
+import { A, PageForm } from "../parts/links-and-tabs.tsx";
 
 type Row = ResultsPage["rows"][number];
 type ResultsView = View<"account" | "campaigns" | "conversions" | "results" | "runs" | "visits">;

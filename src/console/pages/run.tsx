@@ -15,16 +15,16 @@ import {
   type RowOutcome,
   type RunEndReason,
   type RunPage,
-} from "../../history/run-events.ts";
+} from "../../history/run-list-and-page.ts";
 import { formatCaller, toCapital } from "../../history/event-sentences.ts";
 import { readMessage } from "../../outreach/run-status.ts";
-import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/format-counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { addressWith, dryRunHref, runHref } from "../hrefs.ts";
 import { consolePage, readChoice, readNumber, type Made, type View } from "../page-context.ts";
 import { RecipientLink } from "../parts/event-sentence.tsx";
 import { Badge, Icon, type BadgeState, type IconName } from "../parts/icon.tsx";
-import { A, Tabs } from "../parts/link.tsx";
+import { A, Tabs } from "../parts/links-and-tabs.tsx";
 import { toSpaces } from "../parts/action-form.tsx";
 import { findWeek, Week } from "../parts/run-card.tsx";
 import { RunForm } from "../parts/run-form.tsx";
@@ -39,7 +39,7 @@ import {
   Table,
 } from "../parts/table.tsx";
 import { Time, toIso } from "../parts/time.tsx";
-import { readListPage, readSort } from "../sorted-page.ts";
+import { readListPage, readSort } from "../read-sort-from-address.ts";
 import { missingPage } from "./error-page.tsx";
 import { formatContactName } from "./people.tsx";
 

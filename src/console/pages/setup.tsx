@@ -8,7 +8,7 @@ import { Time } from "../parts/time.tsx";
 import { listTokens } from "../../privacy/tokens.operations.ts";
 import { setupSteps, type SetupStep } from "../parts/setup-steps.tsx";
 import { consolePage, askOperation, type View } from "../page-context.ts";
-import { A } from "../parts/link.tsx";
+import { A } from "../parts/links-and-tabs.tsx";
 
 export const setupPage = consolePage({
   reads: ["account", "backups", "contacts", "deliveries", "signals", "tokens"],

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
-import { nameRun } from "../../history/run-events.ts";
+import { nameRun } from "../../history/run-list-and-page.ts";
 import {
   capitalize,
   cutSentence,
@@ -10,7 +10,7 @@ import {
   toSentence,
   toShortSentence,
 } from "../../history/event-sentences.ts";
-import { grouped } from "../../platform/counts-and-lists.ts";
+import { grouped } from "../../platform/format-counts-and-lists.ts";
 import { findKnownHandle } from "../../recipients/list-recipients.ts";
 import {
   campaignHref,
@@ -24,7 +24,7 @@ import {
 import type { View } from "../page-context.ts";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
-import { A } from "./link.tsx";
+import { A } from "./links-and-tabs.tsx";
 
 /** A sentence about an event: reachlog's words, and mentions of recipients, links, runs and times. */
 type Sentence = ReturnType<typeof toSentence>;

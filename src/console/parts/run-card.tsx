@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { ENDS, readRunCounts } from "../../history/run-events.ts";
+import { ENDS, readRunCounts } from "../../history/run-list-and-page.ts";
 import { formatCaller } from "../../history/event-sentences.ts";
 import { readRunStatus } from "../../outreach/run-status.ts";
-import { countInWords, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, formatUsd, grouped } from "../../platform/format-counts-and-lists.ts";
 import { Section } from "../document.tsx";
 import { useView, type View } from "../page-context.ts";
 import { ActionForm, ConfirmedAction, Hindered } from "./action-form.tsx";
@@ -12,7 +12,7 @@ import { RunLink } from "./event-sentence.tsx";
 import { Icon } from "./icon.tsx";
 import { hindranceAtX, RunForm, SAY_OUTDATED } from "./run-form.tsx";
 import { Time, toIso } from "./time.tsx";
-import { A } from "./link.tsx";
+import { A } from "./links-and-tabs.tsx";
 
 type RunStatus = Awaited<ReturnType<typeof readRunStatus>>;
 

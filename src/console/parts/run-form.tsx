@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { useContext } from "preact/hooks";
-import { READ_USD } from "../../history/run-events.ts";
+import { READ_USD } from "../../history/run-list-and-page.ts";
 import { listOpenCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
 import {
   readDryRunCost,
@@ -10,13 +10,13 @@ import {
   separateVariant,
   type ShownDryRun,
 } from "../../outreach/run-status.ts";
-import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
+import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/format-counts-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
 import { addressWith, runHref } from "../hrefs.ts";
 import { useView, type View } from "../page-context.ts";
 import { ActionForm, Asked, Confirmation, Field, Hindered, Select, type Hindrance } from "./action-form.tsx";
 import { Icon } from "./icon.tsx";
-import { HiddenFields } from "./link.tsx";
+import { HiddenFields } from "./links-and-tabs.tsx";
 
 /** Returns why nothing can be asked at X now. Undefined if it can. An authorization leads back to the page `back`. */
 export function hindranceAtX({ settings, stateNow }: View, back = "/"): Hindrance | undefined {

@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { readBacklog, type ChannelBacklog } from "../../delivery/backlog.ts";
+import { readBacklog, type ChannelBacklog } from "../../delivery/channel-backlog-and-undelivered.ts";
 import { readReadiness } from "../../outreach/run-status.ts";
-import { countInWords, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, formatUsd, grouped } from "../../platform/format-counts-and-lists.ts";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
-import { A } from "./link.tsx";
+import { A } from "./links-and-tabs.tsx";
 
 export interface SetupStep {
   readonly title: string;

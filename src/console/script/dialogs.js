@@ -1,8 +1,8 @@
 // Dismisses notices, and opens confirmations as dialogs of the page. When a dialog closes, the browser returns the
 // focus to the link that opened it. A form that the service refused is shown as the operator left it.
-import { countAudience } from "./campaign.js";
+import { countAudience } from "./count-campaign-audience.js";
 import { showFault } from "./import.js";
-import { fetchPage } from "./page.js";
+import { fetchPage } from "./refresh-in-place.js";
 
 document.addEventListener("click", (event) => {
   const read = event.target.closest("[data-dismiss]");

@@ -1,7 +1,7 @@
 // Applies a filter as soon as one of its fields changes, and a link that sorts or that chooses a range. The page is
 // changed in place, so that the field or link keeps the focus, and the window its scroll position.
-import { isPlain } from "./page.js";
-import { showAddress } from "./panel.js";
+import { isPlain } from "./refresh-in-place.js";
+import { showAddress } from "./event-panel.js";
 
 function applyFilter(event) {
   const form = event.target.closest("form[data-apply]");

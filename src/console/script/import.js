@@ -1,6 +1,6 @@
 // Opens the form of an import as a dialog. Shows the preview of the import as soon as the operator changes the file or
 // a choice.
-import { fetchPage, isPlain, morph } from "./page.js";
+import { fetchPage, isPlain, morph } from "./refresh-in-place.js";
 
 const sheet = document.createElement("dialog");
 sheet.className = "wide";

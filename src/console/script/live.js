@@ -1,5 +1,5 @@
 // Fetches the page again when the log grows.
-import { fetchAgain } from "./page.js";
+import { fetchAgain } from "./refresh-in-place.js";
 
 /** Minimum time in ms between an event and the refresh of the page, and between two refreshes. */
 const REFRESH_MS = 1_000;

@@ -1,6 +1,6 @@
 // Shows suggestions while an operator types into the search box. Without suggestions, Enter leads to the page with the
 // results.
-import { fetchPage } from "./page.js";
+import { fetchPage } from "./refresh-in-place.js";
 
 /** Suggestions are fetched once no key was pressed for this time, in ms. */
 const REST_MS = 120;

@@ -1,5 +1,5 @@
 import type { Audience, CampaignDefinition } from "../../../events/campaign.ts";
-import { countInWords } from "../../platform/counts-and-lists.ts";
+import { countInWords } from "../../platform/format-counts-and-lists.ts";
 import { campaign, other, plain, quote, say, type EventWords, type Sentence, type ShortWords } from "./sentence.ts";
 
 /** Words for events about campaigns. */

@@ -1,7 +1,7 @@
 import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import type { DataOf } from "../../../events/catalog.ts";
 import type { Consent, ConsentRecord } from "../../../projections/consent.ts";
-import { countInWords } from "../../platform/counts-and-lists.ts";
+import { countInWords } from "../../platform/format-counts-and-lists.ts";
 import type { Basis, NotReachedReason, PauseReason, RunCounts, SkipReason, Usage } from "../../../events/outreach.ts";
 import {
   because,

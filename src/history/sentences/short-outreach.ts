@@ -1,6 +1,6 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { FailureReason, RunCounts } from "../../../events/outreach.ts";
-import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
 import { NOT_REACHED_WORDS, PAUSES, SKIPS } from "./outreach.ts";
 import { mention, moment, other, plain, quote, run, say, type Sentence } from "./sentence.ts";
 import type { ShortWords } from "./sentence.ts";

@@ -1,7 +1,7 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../../events/channel-names.ts";
 import { countPositions, type Sources } from "../../../events/position-ranges.ts";
-import { countInWords } from "../../platform/counts-and-lists.ts";
+import { countInWords } from "../../platform/format-counts-and-lists.ts";
 import { sayConversion } from "./delivery.ts";
 import { SHORT_CAMPAIGN } from "./campaign.ts";
 import { SHORT_OUTREACH } from "./short-outreach.ts";

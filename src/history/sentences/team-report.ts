@@ -1,11 +1,11 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { SkipReason } from "../../../events/outreach.ts";
 import type { SinceReport } from "../../../projections/runs.ts";
-import { DAY_CHARACTERS } from "../../../projections/time.ts";
-import { countInWords, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
+import { DAY_CHARACTERS } from "../../../projections/time-conversion.ts";
+import { countInWords, formatUsd, grouped } from "../../platform/format-counts-and-lists.ts";
 import type { TemplateVerdict } from "../results-verdict.ts";
 import { shortened } from "../../template/normalize-field.ts";
-import { ENDS, type RunEndReason } from "../run-events.ts";
+import { ENDS, type RunEndReason } from "../run-list-and-page.ts";
 import { SKIPS } from "./outreach.ts";
 import { sayCounts, type ReportedCounts } from "./short-outreach.ts";
 

@@ -3,7 +3,7 @@ import { ANONYMOUS, bearerToken, type Authentication } from "./bearer-tokens.ts"
 import type { Arrival, Endpoint } from "../server/endpoint.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 import { INVALID_TOKEN, problems } from "../server/problem.ts";
-import type { FailureLimit } from "./failure-limit.ts";
+import type { FailureLimit } from "./failed-authentication-limit.ts";
 import { setRateLimitHeaders, type RateLimit } from "./rate-limit.ts";
 import type { Sessions } from "./session.ts";
 

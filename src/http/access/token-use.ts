@@ -1,4 +1,4 @@
-import { DAY_MS, toDay } from "../../../projections/time.ts";
+import { DAY_MS, toDay } from "../../../projections/time-conversion.ts";
 import { toTokenId, type ApiToken } from "../../config/tokens.ts";
 import { SERVICE_METADATA, STREAMS, type LogContext } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";

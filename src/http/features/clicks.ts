@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { FormatRegistry, Type, type Static, type StringOptions } from "@sinclair/typebox";
 import { andThen } from "eventstore-lite";
 import type { ClickChannel } from "../../../events/channel-names.ts";
-import { VISITOR_IDS, type VisitorId } from "../../../events/tracking.ts";
+import { VISITOR_IDS, type VisitorId } from "../../../events/clicks-links-conversions.ts";
 import { normalizeCode, normalizeDomain, normalizeLink, toLinkHost } from "../../../projections/normalize-link.ts";
 import { codeIn, findLink, type SharedLink } from "../../../projections/links.ts";
 import { linkKey } from "../../../projections/link-keys.ts";
@@ -12,7 +12,12 @@ import { STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { isTracked } from "../../links/conversion-attribution.ts";
 import { toRedirectUrl } from "../../links/redirect-url.ts";
 import { findOwnLink, isLinkHost, listPersonalCodes } from "../../links/personal-links.ts";
-import { findVisitorIds, type GivenIds, keepVisitorIds, VISITOR_ID_CHARS_MAX } from "../../links/visitor-ids.ts";
+import {
+  findVisitorIds,
+  type GivenIds,
+  keepVisitorIds,
+  VISITOR_ID_CHARS_MAX,
+} from "../../links/ad-network-visitor-ids.ts";
 import { canonicalAddress } from "../../platform/ip-address.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { feature, type HttpContext } from "../http-context.ts";

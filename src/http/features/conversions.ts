@@ -3,7 +3,7 @@ import { Type, type Static, type StringOptions } from "@sinclair/typebox";
 import { isStoreError } from "eventstore-lite";
 import type { DataOf } from "../../../events/catalog.ts";
 import { normalizeDomain, normalizeLink, splitLink } from "../../../projections/normalize-link.ts";
-import { DAY_MS } from "../../../projections/time.ts";
+import { DAY_MS } from "../../../projections/time-conversion.ts";
 import { linkKey } from "../../../projections/link-keys.ts";
 import { EVENT_ID, findEventNear, toReading } from "../../history/find-event.ts";
 import {

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { basis } from "../../../events/outreach.ts";
 import { importPage } from "../../console/pages/import.tsx";
 import { count, named, oneOf, orNull, text } from "../../platform/common-schemas.ts";
-import { inTimeSlices } from "../../platform/time-slices.ts";
+import { inTimeSlices } from "../../platform/work-in-time-slices.ts";
 import { csvHead, csvRecord } from "../../log/export-formats/csv.ts";
 import { SENT_BYTES_MAX } from "../../recipients/file/format-and-limits.ts";
 import { RECIPIENT_COLUMNS } from "../../recipients/file/header.ts";
@@ -12,7 +12,7 @@ import { previewImport } from "../../recipients/preview-import.ts";
 import { fieldsUsed } from "../../template/template.ts";
 import type { HttpContext } from "../http-context.ts";
 import type { Form } from "../server/endpoint.ts";
-import { keepFile } from "./kept-upload.ts";
+import { keepFile } from "./keep-file-in-form.ts";
 import {
   describeNotes,
   line,
@@ -23,7 +23,7 @@ import {
   toNoted,
   toRefused,
   type ListRequest,
-} from "./list-upload.ts";
+} from "./receive-list-file.ts";
 
 const column = named(
   "PreviewedColumn",

@@ -4,8 +4,8 @@ import { importRecipients } from "../../recipients/import.ts";
 import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format-and-limits.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { findHeld } from "../../recipients/release-held-recipient.ts";
-import { inTimeSlices } from "../../platform/time-slices.ts";
-import { formatDuration } from "../../platform/counts-and-lists.ts";
+import { inTimeSlices } from "../../platform/work-in-time-slices.ts";
+import { formatDuration } from "../../platform/format-counts-and-lists.ts";
 import { feature, type HttpContext } from "../http-context.ts";
 import { fileBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
@@ -23,7 +23,7 @@ import {
   toRefused,
   takeList,
   toNoted,
-} from "./list-upload.ts";
+} from "./receive-list-file.ts";
 import { PREVIEW_FORM, previewList, previewReport } from "./import-preview.ts";
 import { consentMembers } from "../../recipients/parse-consent.ts";
 

@@ -4,13 +4,13 @@ import { basis, notReachedReason, recipientSource, runEnd, skipReason, usage } f
 import { DAILY_LIMIT_MAX } from "../../config/schema.ts";
 import type { RunReport } from "../../outreach/execute-run.ts";
 import { warnOfMissingFields } from "../../outreach/campaigns/change-campaign.ts";
-import { RECIPIENTS_MAX } from "../../outreach/requested/requests.ts";
+import { RECIPIENTS_MAX } from "../../outreach/requested/requested-recipients.ts";
 import { findTransientEnd } from "../../outreach/run-end.ts";
 import { rulesForCampaign, toOutreachRules } from "../../outreach/run-rules.ts";
 import type { RunSelection } from "../../outreach/run-limits.ts";
 import { separateVariant } from "../../outreach/run-status.ts";
 import type { Triggered } from "../../outreach/start-run.ts";
-import { warnOfNoOptOut } from "../../outreach/stop-words.ts";
+import { warnOfNoOptOut } from "../../outreach/detect-opt-out-replies.ts";
 import { recipientAmong, recipientAnswer, recipientName } from "../../recipients/resolve-recipient.ts";
 import { isoTime, within } from "../../platform/clock.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -22,7 +22,7 @@ import { route, reply, type Form } from "../server/endpoint.ts";
 import { leaveOutEmpty } from "../server/form-routes.ts";
 import { problems, startedOrNothing } from "../server/problem.ts";
 import { count, id, named, text, time } from "../../platform/common-schemas.ts";
-import { countInWords, EITHER } from "../../platform/counts-and-lists.ts";
+import { countInWords, EITHER } from "../../platform/format-counts-and-lists.ts";
 
 /** Maximum time that a caller may wait for a run, in seconds. */
 const WAIT_MAX_S = 300;

@@ -5,7 +5,7 @@ import type { Settlement } from "../../delivery/wait-for-outcome.ts";
 import { ATTEMPT_TIMEOUT_MS } from "../../delivery/attempt-dispatches.ts";
 import { classifyError } from "../../log/classify-store-error.ts";
 import type { NewEvent } from "../../log/event-log.ts";
-import { formatDuration } from "../../platform/counts-and-lists.ts";
+import { formatDuration } from "../../platform/format-counts-and-lists.ts";
 import { status } from "elysia";
 import { feature, type HttpContext } from "../http-context.ts";
 import { objectBody } from "../server/body.ts";

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { suppressionsReportPage } from "../../console/pages/import.tsx";
-import { formatDuration } from "../../platform/counts-and-lists.ts";
+import { formatDuration } from "../../platform/format-counts-and-lists.ts";
 import {
   exportSuppressions,
   SUPPRESSIONS_FORMATS,
@@ -29,7 +29,7 @@ import {
   takeList,
   toNoted,
   toRefused,
-} from "./list-upload.ts";
+} from "./receive-list-file.ts";
 
 const importReport = Type.Object({
   added: count,

@@ -1,6 +1,6 @@
 import { classifyError } from "../../log/classify-store-error.ts";
 import { formatShare, ProjectionFolding } from "../../projector/late-projections.ts";
-import { MomentFolding } from "../../projector/log-reader.ts";
+import { MomentFolding } from "../../projector/operation-states-as-of.ts";
 import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
 import type { ApiToken, TokenScope } from "../../config/tokens.ts";
 import type { NextStep } from "../../console/page-context.ts";

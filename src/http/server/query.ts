@@ -1,5 +1,5 @@
 import { problems, type Problem } from "./problem.ts";
-import { EITHER } from "../../platform/counts-and-lists.ts";
+import { EITHER } from "../../platform/format-counts-and-lists.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /**

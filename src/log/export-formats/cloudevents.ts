@@ -1,4 +1,4 @@
-import { escapeUnits } from "../../platform/escape-controls.ts";
+import { escapeUnits } from "../../platform/escape-control-characters.ts";
 import type { ExportFormat, ShownEvent } from "./format.ts";
 
 const SPEC_VERSION = "1.0";

@@ -1,4 +1,4 @@
-import { escapeControls, escapeUnits } from "../../platform/escape-controls.ts";
+import { escapeControls, escapeUnits } from "../../platform/escape-control-characters.ts";
 import type { ExportFormat } from "./format.ts";
 
 const COLUMNS = ["position", "id", "stream", "version", "type", "time", "data", "meta", "hash", "stored"] as const;

@@ -1,4 +1,4 @@
-import type { VisitorIds } from "../../../events/tracking.ts";
+import type { VisitorIds } from "../../../events/clicks-links-conversions.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "../classify-answer.ts";

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { VERSION } from "../../platform/version.ts";
 import { type AnswerRules, retryAfterMs, parseRetryAfter, parseAnswer } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
-import { ELLIPSIS, excerpt } from "../plain-text.ts";
+import { ELLIPSIS, excerpt } from "../sanitize-and-truncate-text.ts";
 import { USER_AGENT } from "../safe-fetch.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { type AnswerRules, parseAnswer } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
-import { excerpt, truncate, withLookAlikes } from "../plain-text.ts";
+import { excerpt, truncate, withLookAlikes } from "../sanitize-and-truncate-text.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 

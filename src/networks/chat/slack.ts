@@ -1,7 +1,7 @@
 import type { AnswerRules } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
-import { ELLIPSIS } from "../plain-text.ts";
+import { ELLIPSIS } from "../sanitize-and-truncate-text.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
 export function createSlackChannel(options: WebhookOptions): Channel {

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { type AnswerRules, parseAnswer } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
-import { ELLIPSIS } from "../plain-text.ts";
+import { ELLIPSIS } from "../sanitize-and-truncate-text.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
 /** Creates the chat channel for a Teams workflow. The credential is `sig` in the workflow's address. */

@@ -2,7 +2,7 @@ import type { Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "../safe-fetch.ts";
-import { wordDispatch } from "../plain-text.ts";
+import { wordDispatch } from "../sanitize-and-truncate-text.ts";
 
 export interface WebhookOptions {
   /** Address of the webhook, which holds the credential. */

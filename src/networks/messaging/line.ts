@@ -3,7 +3,7 @@ import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules, parseAnswer } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
-import { wordDispatch, excerpt, truncate } from "../plain-text.ts";
+import { wordDispatch, excerpt, truncate } from "../sanitize-and-truncate-text.ts";
 
 /**
  * Maximum number of UTF-16 units of a LINE text, which LINE counts too:

@@ -11,7 +11,7 @@ import {
 } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "../safe-fetch.ts";
-import { wordDispatch, excerpt, truncate } from "../plain-text.ts";
+import { wordDispatch, excerpt, truncate } from "../sanitize-and-truncate-text.ts";
 
 /**
  * Creates the messaging channel for the Telegram Bot API. Texts go out plain: no parse mode, so nothing in them is

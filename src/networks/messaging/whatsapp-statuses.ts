@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import { secret, type Secret } from "../../platform/secret.ts";
 import { parseAnswer } from "../classify-answer.ts";
-import { excerpt } from "../plain-text.ts";
+import { excerpt } from "../sanitize-and-truncate-text.ts";
 import { CHANNEL_FAULTS } from "./whatsapp.ts";
 
 /** Compares two secrets in a time that does not depend on where they differ. */

@@ -4,7 +4,7 @@ import { checked, toDispatchResult, type AnswerRules, parseRetryAfter, parseAnsw
 import * as graph from "../classify-graph-api-answer.ts";
 import type { Channel } from "../network.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
-import { wordDispatch, truncate, withLookAlikes } from "../plain-text.ts";
+import { wordDispatch, truncate, withLookAlikes } from "../sanitize-and-truncate-text.ts";
 
 /**
  * Creates the messaging channel for the WhatsApp Cloud API, with `to` as its only recipient. Free text is refused 24

@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from "@sinclair/typebox";
 import { parseAnswer, parseRetryAfter } from "../classify-answer.ts";
 import { SocialError, type SendDmResult, type StopReason, type RateWindow } from "../network.ts";
-import { excerpt } from "../plain-text.ts";
+import { excerpt } from "../sanitize-and-truncate-text.ts";
 import type { NetworkAnswer } from "../safe-fetch.ts";
 import { Value } from "@sinclair/typebox/value";
 

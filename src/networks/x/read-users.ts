@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { SocialError, type SocialUser, type UserPage } from "../network.ts";
-import { excerpt, oneLine } from "../plain-text.ts";
+import { excerpt, oneLine } from "../sanitize-and-truncate-text.ts";
 import { ID, META, parseNext, required, unreadable, USERNAME } from "./interpret-answer.ts";
 
 const USER = Type.Object({

@@ -3,22 +3,22 @@ import { LANES } from "../../../events/channel-names.ts";
 import type { LetterStatus } from "../../../projections/dead-letters.ts";
 import type { OpenAttempt } from "../../../projections/current-run.ts";
 import { findChannel } from "../../../projections/deliveries.ts";
-import { msOf } from "../../../projections/time.ts";
+import { msOf } from "../../../projections/time-conversion.ts";
 import {
   listBacklogs,
   readBacklog,
   readUndelivered,
   type ChannelBacklog,
   type UndeliveredGroup,
-} from "../../delivery/backlog.ts";
+} from "../../delivery/channel-backlog-and-undelivered.ts";
 import { readOldestPending } from "../../delivery/channel-lag.ts";
 import type { Severity } from "../../history/news-kinds.ts";
 import { capitalize } from "../../history/event-sentences.ts";
 import { mention, other, quote, say, type Sentence } from "../../history/sentences/sentence.ts";
 import { STREAMS } from "../../log/event-log.ts";
-import { countInWords } from "../../platform/counts-and-lists.ts";
-import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/read-as-of.ts";
-import { readDecided } from "./decided-items.ts";
+import { countInWords } from "../../platform/format-counts-and-lists.ts";
+import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/page-states-as-of.ts";
+import { readDecided } from "./recent-operator-decisions.ts";
 
 const SEVERITIES: readonly Severity[] = ["critical", "error", "warning"];
 

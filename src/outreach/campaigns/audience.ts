@@ -4,7 +4,7 @@ import { basis } from "../../../events/outreach.ts";
 import { hasAnswered, outreachIn } from "../../../projections/contact-campaigns.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import { codeIn, type Links } from "../../../projections/links.ts";
-import { DAY_MS, msOf } from "../../../projections/time.ts";
+import { DAY_MS, msOf } from "../../../projections/time-conversion.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { cleanValue, fieldName } from "../../template/normalize-field.ts";
 

@@ -5,10 +5,16 @@ import { describeAudience } from "../../history/sentences/campaign.ts";
 import { handle, type AppendDecision } from "../../log/decide-and-append.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { CAMPAIGN_NAME, count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
-import { countInWords } from "../../platform/counts-and-lists.ts";
+import { countInWords } from "../../platform/format-counts-and-lists.ts";
 import { operation, refusal, refuse, type GivenRefusal, type OperationCaller } from "../../platform/operation.ts";
 import type { Reachlog } from "../../privacy/reachlog-context.ts";
-import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../../projector/log-reader.ts";
+import {
+  asOf,
+  asOfInput,
+  describeMomentJson,
+  toMomentJson,
+  type LogReader,
+} from "../../projector/operation-states-as-of.ts";
 import { MESSAGE_CHARS_MAX } from "../../template/template.ts";
 import type { OutreachRules } from "../decide.ts";
 import { rulesForCampaign } from "../run-rules.ts";

@@ -5,13 +5,13 @@ import { findSpelling } from "../../../projections/consent.ts";
 import type { Contacts } from "../../../projections/contact.ts";
 import { codeIn, type Links } from "../../../projections/links.ts";
 import type { Config } from "../../config/config.ts";
-import { countInWords } from "../../platform/counts-and-lists.ts";
+import { countInWords } from "../../platform/format-counts-and-lists.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { parseTimezone } from "../../platform/parse-timezone.ts";
-import { warnOfSlips } from "../../template/warn-of-slips.ts";
+import { warnOfSlips } from "../../template/warn-of-likely-mistakes.ts";
 import { fieldName } from "../../template/normalize-field.ts";
 import { missingPlaceholders, type Template } from "../../template/template.ts";
-import { warnOfNoOptOut } from "../stop-words.ts";
+import { warnOfNoOptOut } from "../detect-opt-out-replies.ts";
 import { ANY_LINK, parseFieldCondition } from "./audience.ts";
 import { readCampaignText } from "./campaign-text.ts";
 

@@ -1,5 +1,5 @@
 import type { Audience } from "../../../events/campaign.ts";
-import { createTimeSlices } from "../../platform/time-slices.ts";
+import { createTimeSlices } from "../../platform/work-in-time-slices.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
 import { LEFT_OUT_REASONS, matchesAudience, type LeftOutReason } from "./audience.ts";
 

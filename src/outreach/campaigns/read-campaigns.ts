@@ -8,7 +8,7 @@ import { countCampaigns } from "../../../projections/stats.ts";
 import { createResults, sumVariants } from "../../history/results.ts";
 import { judgeTemplates } from "../../history/results-verdict.ts";
 import { describeAudience } from "../../history/sentences/campaign.ts";
-import type { PageMoment } from "../../projector/read-as-of.ts";
+import type { PageMoment } from "../../projector/page-states-as-of.ts";
 import type { Template } from "../../template/template.ts";
 import { toCampaignJson, type CampaignJson } from "./campaign-json.ts";
 import { readCampaignText } from "./campaign-text.ts";
@@ -16,7 +16,7 @@ import type { CampaignConfig } from "./change-campaign.ts";
 import { countAudience } from "./count-audience.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
 import { rulesForCampaign } from "../run-rules.ts";
-import { describeOtherConsents, joinDetail } from "./refusal-rules.ts";
+import { describeOtherConsents, joinDetail } from "./recipient-refusal-rules.ts";
 
 /** Sources that the form of an audience offers. */
 export const AUDIENCE_SOURCES = audienceSource.anyOf.map((one) => one.const);

@@ -3,10 +3,10 @@ import type { RunCounts } from "../../../events/outreach.ts";
 import { countReachable } from "../../../projections/contact-campaigns.ts";
 import { isAfterChange, usedAt } from "../../../projections/quota.ts";
 import { countContacted, type RunSummary, type Runs } from "../../../projections/runs.ts";
-import { HOUR_MS, msOf } from "../../../projections/time.ts";
+import { HOUR_MS, msOf } from "../../../projections/time-conversion.ts";
 import { judgeTemplates } from "../../history/results-verdict.ts";
 import { sumVariants } from "../../history/results.ts";
-import { nameRun, readRunCounts, type RunEndReason } from "../../history/run-events.ts";
+import { nameRun, readRunCounts, type RunEndReason } from "../../history/run-list-and-page.ts";
 import {
   explainCounts,
   wordReport,

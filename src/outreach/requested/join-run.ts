@@ -4,11 +4,11 @@ import { handle } from "../../log/decide-and-append.ts";
 import { type EventMetadata, eventAt, STREAMS } from "../../log/event-log.ts";
 import { ROLES } from "../../log/lease.ts";
 import { forCampaign, outreachState, quotaNow, RUN_ATTEMPTS_MAX, type OutreachContext } from "../run-context.ts";
-import { isEnded } from "../campaigns/refusal-rules.ts";
+import { isEnded } from "../campaigns/recipient-refusal-rules.ts";
 import { judgeRequested, type Expected } from "../judge-recipients.ts";
 import { findTransientEnd } from "../run-end.ts";
 import type { RunSelection } from "../run-limits.ts";
-import { decideJoin, toRequested } from "./requests.ts";
+import { decideJoin, toRequested } from "./requested-recipients.ts";
 
 interface JoinRequest {
   readonly recipients?: readonly Recipient[] | undefined;

@@ -4,7 +4,7 @@ import type { OtherRules } from "../../config/what-if.ts";
 import { isBot } from "../../delivery/is-bot.ts";
 import { createEventLog, STREAMS, type EventMetadata, type NewEvent } from "../../log/event-log.ts";
 import { makeId } from "../../platform/clock.ts";
-import { createTimeSlices } from "../../platform/time-slices.ts";
+import { createTimeSlices } from "../../platform/work-in-time-slices.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import type { HashesOf } from "../../privacy/suppression-hashes.ts";
 import { parseTemplate } from "../../template/template.ts";

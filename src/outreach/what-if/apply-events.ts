@@ -2,7 +2,7 @@ import type { EventType, Folded } from "../../../events/catalog.ts";
 import type { RecipientSource, RunEnd } from "../../../events/outreach.ts";
 import { isTriedLast } from "../../../projections/contact-campaigns.ts";
 import type { Contact } from "../../../projections/contact.ts";
-import { msOf } from "../../../projections/time.ts";
+import { msOf } from "../../../projections/time-conversion.ts";
 import { isRequested } from "../../../projections/current-run.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { decideStart } from "../decide.ts";

@@ -3,7 +3,7 @@ import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../../ev
 import { toRecipient, type Contact } from "../../../projections/contact.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { findFollowed } from "../campaigns/refusal-rules.ts";
+import { findFollowed } from "../campaigns/recipient-refusal-rules.ts";
 import { dayIn } from "../quota-day.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
 import { noCounts, skippedFor, type DayCounts } from "./compared-counts.ts";

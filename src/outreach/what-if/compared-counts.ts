@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { skipReason, type SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contact.ts";
-import { msOf } from "../../../projections/time.ts";
+import { msOf } from "../../../projections/time-conversion.ts";
 import { count, named, orNull, text } from "../../platform/common-schemas.ts";
 import { recipientAnswer } from "../../recipients/resolve-recipient.ts";
 import { dayIn } from "../quota-day.ts";

@@ -1,7 +1,7 @@
 import type { DataOf, Folded } from "../../../events/catalog.ts";
-import { ERASED } from "../../../events/encryption.ts";
+import { ERASED } from "../../../events/declare-personal-members.ts";
 import { linkKey } from "../../../projections/link-keys.ts";
-import { msOf } from "../../../projections/time.ts";
+import { msOf } from "../../../projections/time-conversion.ts";
 import { countsOn, dayAt, type Comparison } from "./compare-rules.ts";
 
 /**

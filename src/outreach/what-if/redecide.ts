@@ -1,4 +1,4 @@
-import { markOfErased } from "../../../events/encryption.ts";
+import { markOfErased } from "../../../events/declare-personal-members.ts";
 import type { Basis, Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { findContact, findPerson } from "../../../projections/contact-identity.ts";
 import { consentForCampaign } from "../../../projections/contact-campaigns.ts";

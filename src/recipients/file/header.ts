@@ -2,7 +2,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { fieldName, fieldNameFault, shortened } from "../../template/normalize-field.ts";
 import { CONSENT_MEMBERS } from "../parse-consent.ts";
 import { COLUMNS_MAX } from "./format-and-limits.ts";
-import { ALL_OF, EITHER } from "../../platform/counts-and-lists.ts";
+import { ALL_OF, EITHER } from "../../platform/format-counts-and-lists.ts";
 import { askedColumn, certainColumn, isOptOutColumn, likelyColumn, missedColumn } from "./header-names.ts";
 import type { ColumnMap } from "./column-map.ts";
 import type { RowRefusal } from "./import-remarks.ts";

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { SuppressionRow } from "../recipients-file.ts";
 import type { ImportedRow } from "./unique-recipients.ts";
-import type { ReadReply, ReadTask, Remarks } from "./read-thread.ts";
+import type { ReadReply, ReadTask, Remarks } from "./read-file-thread.ts";
 
 /** Content of a file: the rows that can be imported, and remarks on others, of which only some are kept. */
 export interface ListRead<Row> extends Remarks {
@@ -28,7 +28,7 @@ export async function readInWorker<Task extends ReadTask>(
   const tooLong = `reading the file takes longer than ${msMax / 1000} seconds: split the file`;
   const timer = setTimeout(() => deadline.abort(new ServiceError("invalid", tooLong)), msMax);
   const givenUp = AbortSignal.any([signal, deadline.signal]);
-  const worker = new Worker(new URL("./read-thread.ts", import.meta.url), { workerData: task });
+  const worker = new Worker(new URL("./read-file-thread.ts", import.meta.url), { workerData: task });
   const ended = once(worker, "exit").then(() => {
     throw new Error("the thread that reads recipients ended by itself");
   });

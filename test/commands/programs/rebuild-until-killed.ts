@@ -3,7 +3,7 @@
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../../projections/all.ts";
-import { rebuild } from "../../../src/log/rebuild.ts";
+import { rebuild } from "../../../src/log/rebuild-projections.ts";
 
 const KEEP_EVERY = 1_000;
 

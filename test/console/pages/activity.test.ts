@@ -6,7 +6,7 @@ import { makeId } from "../../../src/platform/clock.ts";
 import { ask, type AppHarness } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
-import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
+import { click, openConsole, pageAt, person, textsAt } from "../open-console.ts";
 
 const DETAIL = { lane: "clicks", low_watermark: 1 } as const;
 

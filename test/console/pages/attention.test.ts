@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { clickOf } from "../../harness/memory/new-events.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
-import { openConsole, pageAt, textsAt } from "../pages.ts";
+import { openConsole, pageAt, textsAt } from "../open-console.ts";
 
 const OF = { attempt_id: "a1", run_id: "r1", recipient: { id: "1001", username: "priya_codes" } };
 const IN_DOUBT: readonly NewEvent[] = [

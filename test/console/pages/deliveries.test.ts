@@ -7,7 +7,7 @@ import { disposedAfterEach } from "../../harness/dispose.ts";
 import { ask, openApp, post, TOKEN, type AppHarness, type Given } from "../../harness/memory/app.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
 import { clickOf } from "../../harness/memory/new-events.ts";
-import { textsAt } from "../pages.ts";
+import { textsAt } from "../open-console.ts";
 
 const disposed = disposedAfterEach();
 

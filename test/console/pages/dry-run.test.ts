@@ -6,7 +6,7 @@ import { makeId } from "../../../src/platform/clock.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { AppHarness } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
-import { confirmStart, openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
+import { confirmStart, openConsole, pageAt, rowsOf, textsAt } from "../open-console.ts";
 
 const TEXT = "Hi {{name}}, from {{company|us}}\n\n---\nHello <{{username}}>";
 const { id: template } = parseTemplate(TEXT);

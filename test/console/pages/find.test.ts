@@ -5,7 +5,7 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import { ask } from "../../harness/memory/app.ts";
 import { makeId } from "../../../src/platform/clock.ts";
 import { oddIn } from "../../harness/unexpected-html.ts";
-import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
+import { click, openConsole, pageAt, person, textsAt } from "../open-console.ts";
 
 const RUN = makeId();
 

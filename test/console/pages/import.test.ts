@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { ask, post, problemIn } from "../../harness/memory/app.ts";
 import { oddIn } from "../../harness/unexpected-html.ts";
 import { MARKETERS_LIST, PEOPLE_IN_LIST, REFUSED_LINES } from "../../fixtures/marketers-list.ts";
-import { openConsole, openSignedIn, rowsOf, signIn, textsAt } from "../pages.ts";
+import { openConsole, openSignedIn, rowsOf, signIn, textsAt } from "../open-console.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { NEWEST_MAX } from "../../../projections/messages-by-link.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { oddIn } from "../../harness/unexpected-html.ts";
-import { click, openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
+import { click, openConsole, pageAt, rowsOf, textsAt } from "../open-console.ts";
 import { addedOf, clickOf } from "../../harness/memory/new-events.ts";
 
 interface Sending {

@@ -4,7 +4,7 @@ import { dropReplacedUpTo } from "../../../projections/contact-former-values.ts"
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { PEOPLE_SHOWN } from "../../../src/console/pages/people.tsx";
 import { ask, post, type AppHarness } from "../../harness/memory/app.ts";
-import { click, openConsole, openSignedIn, pageAt, person, rowsOf, textsAt } from "../pages.ts";
+import { click, openConsole, openSignedIn, pageAt, person, rowsOf, textsAt } from "../open-console.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 

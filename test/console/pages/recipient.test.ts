@@ -4,7 +4,7 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import { ask, type AppHarness } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 import { oddIn } from "../../harness/unexpected-html.ts";
-import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts";
+import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../open-console.ts";
 
 const ADA = { id: "1001", username: "ada" };
 const RUN = "0193a000-0000-7000-8000-0000000000aa";

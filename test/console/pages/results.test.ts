@@ -4,7 +4,7 @@ import { parseTemplate } from "../../../src/template/template.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { clickOf } from "../../harness/memory/new-events.ts";
 import { ask } from "../../harness/memory/app.ts";
-import { openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
+import { openConsole, pageAt, rowsOf, textsAt } from "../open-console.ts";
 
 let made = 0;
 

@@ -6,7 +6,7 @@ import { makeId } from "../../../src/platform/clock.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { ask } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
-import { openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
+import { openConsole, pageAt, rowsOf, textsAt } from "../open-console.ts";
 
 const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
 

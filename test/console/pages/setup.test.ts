@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { ask, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
-import { openConsole, pageAt, person, textsAt } from "../pages.ts";
+import { openConsole, pageAt, person, textsAt } from "../open-console.ts";
 
 const CONFIGURED = {
   X_CLIENT_ID: "client",

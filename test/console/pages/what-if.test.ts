@@ -5,7 +5,7 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { post, problemIn, TOKEN, type AppHarness, type Given } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
-import { openConsole, pageAt, textsAt } from "../pages.ts";
+import { openConsole, pageAt, textsAt } from "../open-console.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const ENVIRONMENT = { MESSAGE_TEMPLATE: "Hi", DAILY_LIMIT: "100", REQUIRE_CONSENT: "true" };

@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { oddIn } from "../../harness/unexpected-html.ts";
-import { openConsole, pageAt, person, textsAt } from "../pages.ts";
+import { openConsole, pageAt, person, textsAt } from "../open-console.ts";
 
 async function openWithAda() {
   const harness = await openConsole();

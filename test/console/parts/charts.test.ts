@@ -9,7 +9,7 @@ import { countBars, type QuarterCount } from "../../../src/history/chart-figures
 import { ClicksChart, RangePicker } from "../../../src/console/parts/time-charts.tsx";
 import { ShownView, type View } from "../../../src/console/page-context.ts";
 import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/quarter-hours.ts";
-import { rowsOf, textsAt } from "../pages.ts";
+import { rowsOf, textsAt } from "../open-console.ts";
 
 const SERIES = [
   { kind: "people", name: "people", color: 1 },

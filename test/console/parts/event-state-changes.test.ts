@@ -4,8 +4,8 @@ import { PROJECTION_NAMES } from "../../../projections/all.ts";
 import { forgetPerson } from "../../../src/privacy/forget.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
-import { METADATA } from "../../harness/memory/log.ts";
-import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts";
+import { METADATA } from "../../harness/memory/temporary-log.ts";
+import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../open-console.ts";
 
 const RUN = "0193a000-0000-7000-8000-0000000000aa";
 const ADA = { id: "1001", username: "ada" };

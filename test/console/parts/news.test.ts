@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
-import { click, openConsole, pageAt, textsAt } from "../pages.ts";
+import { click, openConsole, pageAt, textsAt } from "../open-console.ts";
 
 const RUN = "0193a000-0000-7000-8000-0000000000aa";
 const HOUR_MS = 3_600_000;

@@ -6,9 +6,9 @@ import { deliveries, findChannel, pendingOf } from "../../../projections/deliver
 import { encodeState } from "../../../projections/encode-state.ts";
 import { WINDOW_MAX } from "../../../src/delivery/rate-limiter.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
-import { newLogFile } from "../../harness/memory/log.ts";
+import { newLogFile } from "../../harness/memory/temporary-log.ts";
 import { fakeTime } from "../../harness/memory/fake-time.ts";
-import { listLetters } from "../../harness/memory/dead-letters.ts";
+import { listLetters } from "../../harness/memory/list-dead-letters.ts";
 import { openDelivery, type DeliveryHarness } from "../../harness/memory/delivery.ts";
 import { auditLog, auditOrder, auditTruth } from "./audit.ts";
 import { outcomesIn } from "../../harness/memory/outcomes.ts";

@@ -3,7 +3,7 @@ import { createTokens, type Tokens, type TokensContext } from "../../../src/acco
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { openVault, type Vault } from "../../../src/vault/vault.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
-import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "./log.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "./temporary-log.ts";
 
 export const START = Date.parse("2026-03-01T08:00:00Z");
 export const LIFETIME_MS = 7_200_000;

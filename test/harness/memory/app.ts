@@ -8,7 +8,7 @@ import type { Delivery, Settlement } from "../../../src/delivery/wait-for-outcom
 import type { HttpContext } from "../../../src/http/http-context.ts";
 import { createApp, type App } from "../../../src/http/app.ts";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
-import { createFailureLimit } from "../../../src/http/access/failure-limit.ts";
+import { createFailureLimit } from "../../../src/http/access/failed-authentication-limit.ts";
 import { createIdempotency } from "../../../src/http/server/idempotency.ts";
 import { createLoadShedding } from "../../../src/http/access/load-shedding.ts";
 import { createRateLimit } from "../../../src/http/access/rate-limit.ts";
@@ -21,7 +21,7 @@ import type { PastStates } from "../../../src/projector/past-states.ts";
 import { createSuppressionHashes } from "../../../src/privacy/suppression-hashes.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { Projector } from "../../../src/projector/projector.ts";
-import { logOn, randomId, type LogEngine, type MemoryLog } from "./log.ts";
+import { logOn, randomId, type LogEngine, type MemoryLog } from "./temporary-log.ts";
 import { temporaryFolder, type TemporaryFolder } from "../temporary.ts";
 import { newDatabase } from "eventstore-lite/testing";
 import { loadConfig, type Config } from "../../../src/config/config.ts";

@@ -3,7 +3,7 @@ import type { MakeCommand } from "../../../src/commands/shared/command.ts";
 import { createEventLog, type EventMetadata, type NewEvent } from "../../../src/log/event-log.ts";
 import { openLog, type OpenedLog } from "../../../src/privacy/open-log.ts";
 import { capture, type Captured } from "../capture-command.ts";
-import { METADATA } from "./log.ts";
+import { METADATA } from "./temporary-log.ts";
 import { temporaryFolder } from "../temporary.ts";
 
 const START = Date.parse("2025-11-20T10:00:00.000Z");

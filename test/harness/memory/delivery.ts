@@ -15,7 +15,7 @@ import type { Secret } from "../../../src/platform/secret.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { growingList } from "./fake-channel.ts";
 import { fakeTime, type FakeTime } from "./fake-time.ts";
-import { openMemoryLog, SILENT, toStateContext, type MemoryLog } from "./log.ts";
+import { openMemoryLog, SILENT, toStateContext, type MemoryLog } from "./temporary-log.ts";
 import { outcomesIn, type OutcomeOfOne } from "./outcomes.ts";
 import { ALL_ROLES } from "./fake-roles.ts";
 

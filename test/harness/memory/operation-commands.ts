@@ -1,17 +1,17 @@
 import { audit as auditCommands } from "../../../src/commands/audit.ts";
 import { account as accountCommands } from "../../../src/commands/account.ts";
 import { campaigns as campaignCommands } from "../../../src/commands/campaigns.ts";
-import { deliveries as deliveryCommands } from "../../../src/commands/deliveries.ts";
+import { deliveries as deliveryCommands } from "../../../src/commands/test-channels.ts";
 import { outreach as outreachCommands } from "../../../src/commands/outreach.ts";
 import { token as tokenCommands } from "../../../src/commands/token.ts";
 import { links as linkCommands } from "../../../src/commands/links.ts";
 import { recipients as recipientCommands } from "../../../src/commands/recipients.ts";
 import { toCommand, withOperations } from "../../../src/commands/shared/operation-command.ts";
-import { showClicks, showStats } from "../../../src/history/history.operations.ts";
+import { showClicks, showStats } from "../../../src/history/stats-and-clicks.operations.ts";
 import { showResults } from "../../../src/history/results.operations.ts";
 import { showQuota } from "../../../src/outreach/outreach.operations.ts";
 import { forgetClicks as clicksForget } from "../../../src/privacy/privacy.operations.ts";
-import { showChange, showHistory } from "../../../src/recipients/audit.operations.ts";
+import { showChange, showHistory } from "../../../src/recipients/history-and-state-change.operations.ts";
 import { forgetRecipient, listRecipients, showRecipient } from "../../../src/recipients/recipients.operations.ts";
 import { loadOperations } from "../../../src/operations.ts";
 

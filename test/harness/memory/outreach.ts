@@ -11,11 +11,11 @@ import { parseTemplate } from "../../../src/template/template.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import { createRunner, type Runner, type TriggerRequest } from "../../../src/outreach/start-run.ts";
 import { openSource } from "../../../src/outreach/sources/sources.ts";
-import { createStopWords, createWishReader } from "../../../src/outreach/stop-words.ts";
+import { createStopWords, createWishReader } from "../../../src/outreach/detect-opt-out-replies.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { createSimulatedNetwork, OWN, person, type SimulatedNetwork } from "./social-network.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
-import { METADATA, openMemoryLog, SILENT, type LogEngine, type MemoryLog } from "./log.ts";
+import { METADATA, openMemoryLog, SILENT, type LogEngine, type MemoryLog } from "./temporary-log.ts";
 import { addedOf } from "./new-events.ts";
 
 const START = "2026-03-01T08:00:00.000Z";

@@ -14,7 +14,7 @@ import type { XLimits } from "../../../sandbox/x/state.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
 import { authorized } from "../../sandbox/client.ts";
 import { temporaryFolder } from "../temporary.ts";
-import { METADATA, randomId } from "./log.ts";
+import { METADATA, randomId } from "./temporary-log.ts";
 import { addedOf } from "./new-events.ts";
 import { openReachlog } from "../../../src/service/open-reachlog.ts";
 

@@ -7,7 +7,7 @@ import { codec, makeEvent } from "../../../events/catalog.ts";
 import { CLICK_CHANNELS } from "../../../events/channel-names.ts";
 import { normalizeClick, toClick, trackingBody } from "../../../src/http/features/clicks.ts";
 import { type AppHarness, ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
-import { LOG_ENGINES } from "../../harness/memory/log.ts";
+import { LOG_ENGINES } from "../../harness/memory/temporary-log.ts";
 
 test("a click is answered with the id of its event, which names its channels", async () => {
   await using world = await openApp({ channels: ["ads", "messaging"] });

@@ -6,7 +6,7 @@ import { forgetPerson } from "../../../src/privacy/forget.ts";
 import { recordConsent } from "../../../src/recipients/record-consent.ts";
 import { findContact } from "../../../projections/contact-identity.ts";
 import { type AppHarness, ask, openApp, post, TOKEN } from "../../harness/memory/app.ts";
-import { LOG_ENGINES, type LogEngine } from "../../harness/memory/log.ts";
+import { LOG_ENGINES, type LogEngine } from "../../harness/memory/temporary-log.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 
 const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";

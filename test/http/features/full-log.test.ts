@@ -7,7 +7,7 @@ import type { EventLog } from "../../../src/log/event-log.ts";
 import { createEventIntake } from "../../../src/http/server/event-intake.ts";
 import { ServiceError } from "../../../src/platform/service-error.ts";
 import { ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
-import { METADATA, openMemoryLog, SILENT } from "../../harness/memory/log.ts";
+import { METADATA, openMemoryLog, SILENT } from "../../harness/memory/temporary-log.ts";
 import { formTokenIn, oneOfEach } from "../request-each-endpoint.ts";
 
 /** Makes a log refuse appends and snapshots with `StoreFull` while `disk.isFull`. */

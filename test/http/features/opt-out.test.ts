@@ -7,7 +7,7 @@ import { forgetPerson } from "../../../src/privacy/forget.ts";
 import { createOptOutCode } from "../../../src/template/short-link.ts";
 import { ask, openApp, TOKEN, type AppHarness, type Ask, type Given } from "../../harness/memory/app.ts";
 import { countCases } from "../../harness/case-count.ts";
-import { LOG_ENGINES } from "../../harness/memory/log.ts";
+import { LOG_ENGINES } from "../../harness/memory/temporary-log.ts";
 
 const codeOf = (number: number): string => createOptOutCode(`secret ${number}`);
 const idOf = (number: number): string => String(1_000_000 + number);

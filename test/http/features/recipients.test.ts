@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { valid } from "../../fuzz/bodies.ts";
-import { parseDocument, type Schema } from "../../fuzz/document.ts";
+import { parseDocument, type Schema } from "../../fuzz/openapi-document.ts";
 import { dropReplacedUpTo } from "../../../projections/contact-former-values.ts";
 import { findContact } from "../../../projections/contact-identity.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";

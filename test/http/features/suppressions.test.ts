@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { valid } from "../../fuzz/bodies.ts";
-import { parseDocument, type Schema } from "../../fuzz/document.ts";
+import { parseDocument, type Schema } from "../../fuzz/openapi-document.ts";
 import { nameHashKey } from "../../../src/recipients/suppress.ts";
 import { parseSuppressions } from "../../../src/recipients/recipients-file.ts";
 import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";

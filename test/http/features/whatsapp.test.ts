@@ -3,8 +3,8 @@ import { createHmac } from "node:crypto";
 import { describe, expect, test } from "bun:test";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { type AppHarness, ask, openApp, post, TOKEN } from "../../harness/memory/app.ts";
-import { LOG_ENGINES, type LogEngine } from "../../harness/memory/log.ts";
-import { signIn, textsAt } from "../../console/pages.ts";
+import { LOG_ENGINES, type LogEngine } from "../../harness/memory/temporary-log.ts";
+import { signIn, textsAt } from "../../console/open-console.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
 
 const MINUTE_MS = 60_000;

@@ -5,7 +5,7 @@ import { codec, makeEvent, type Event } from "../../../events/catalog.ts";
 import { openEventStream, openPositionStream, type EventStreamQuery } from "../../../src/http/streams/event-stream.ts";
 import { makeId } from "../../../src/platform/clock.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
-import { newLogFile } from "../../harness/memory/log.ts";
+import { newLogFile } from "../../harness/memory/temporary-log.ts";
 
 interface Message {
   readonly id: number;

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import { createDiscordChannel, DISCORD_ANSWERS, discordText } from "../../../src/networks/chat/discord.ts";
 import type { DispatchResult } from "../../../src/networks/network.ts";
-import { renderDiscord } from "../../../sandbox/markup.ts";
+import { renderDiscord } from "../../../sandbox/render-chat-markup.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "../dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/servers.ts";

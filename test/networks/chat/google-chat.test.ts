@@ -8,7 +8,7 @@ import {
   googleChatText,
 } from "../../../src/networks/chat/google-chat.ts";
 import type { DispatchResult } from "../../../src/networks/network.ts";
-import { renderGoogleChat } from "../../../sandbox/markup.ts";
+import { renderGoogleChat } from "../../../sandbox/render-chat-markup.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "../dispatches.ts";
 import { answer, safeFetchTo, serve } from "../../harness/memory/servers.ts";

@@ -4,7 +4,7 @@ import type { DispatchResult } from "../../../src/networks/network.ts";
 import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import { createTelegramChannel, TELEGRAM_ANSWERS, telegramText } from "../../../src/networks/messaging/telegram.ts";
 import { startSandbox } from "../../../sandbox/sandbox.ts";
-import { renderTelegram } from "../../../sandbox/markup.ts";
+import { renderTelegram } from "../../../sandbox/render-chat-markup.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "../dispatches.ts";
 import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/servers.ts";

@@ -2,7 +2,7 @@
 // runtime.
 import { createObjectFetch } from "../../../src/networks/safe-fetch.ts";
 import { createS3Client } from "../../../src/networks/s3/client.ts";
-import { createS3Storage } from "../../../src/networks/s3/storage.ts";
+import { createS3Storage } from "../../../src/networks/s3/s3-segment-storage.ts";
 import { secret } from "../../../src/platform/secret.ts";
 
 const [endpoint = "", bucket = "", region = "", accessKeyId = "", secretAccessKey = ""] = process.argv.slice(2);

@@ -8,7 +8,7 @@ import { changeCampaign, createCampaign } from "../../../src/outreach/campaigns/
 import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { openCommands } from "../../harness/memory/commands.ts";
-import { LOG_ENGINES, METADATA, type LogEngine } from "../../harness/memory/log.ts";
+import { LOG_ENGINES, METADATA, type LogEngine } from "../../harness/memory/temporary-log.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 import { campaigns as commands, outreach } from "../../harness/memory/operation-commands.ts";
 import { openOutreach, openOutreachOn, RULES } from "../../harness/memory/outreach.ts";

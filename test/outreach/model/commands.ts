@@ -22,14 +22,14 @@ import {
   writeToUs,
 } from "./acts.ts";
 import type { Cursors } from "../../harness/memory/social-network.ts";
-import { backup, beside, importExport, loseRun, loss, restoreBeside } from "./losses.ts";
+import { backup, beside, importExport, loseRun, loss, restoreBeside } from "./log-losses.ts";
 import { forget, handOver, rename } from "./erase-and-rename.ts";
 import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./arbitraries.ts";
 import { answerWhileWaiting, campaign, chain, runChain } from "./campaign-acts.ts";
 import { authorize, METADATA, type House } from "./simulated-world.ts";
 import { FAILURE_TRIES_MIN } from "../../../src/outreach/run-limits.ts";
 import { RUN_MAX_MS } from "./instance.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Ledger } from "./check-protocol-rules.ts";
 import { hold, releaseHeld, suppressByHand, suppressByHash, suppressThenRename } from "./operator.ts";
 import { KINDS, personId, selection, ZONES } from "./initial-state.ts";
 

@@ -1,7 +1,7 @@
 import { findContact, isHeldBy } from "../../../projections/contact-identity.ts";
 import type { Contact, Contacts } from "../../../projections/contact.ts";
 import { contacts } from "../../../projections/contacts.ts";
-import { historyOfRecipient } from "../../../src/history/history.ts";
+import { historyOfRecipient } from "../../../src/history/subject-history.ts";
 import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
 import { findEncrypted } from "../../../src/privacy/forget.ts";
 import { person } from "../../harness/memory/social-network.ts";

@@ -6,7 +6,7 @@ import { OWN } from "../../harness/memory/social-network.ts";
 import { RUN_MAX_MS, SETTLE_MS, type Instance } from "./instance.ts";
 import { Violation, type Attempt, type Books } from "./log-summary.ts";
 import { passGap } from "./campaign-acts.ts";
-import { createLedger, type Ledger } from "./ledger.ts";
+import { createLedger, type Ledger } from "./check-protocol-rules.ts";
 import type { Logs } from "./logs.ts";
 import { homeOf, idOfHandle, personId, setting } from "./initial-state.ts";
 import { nextOpening } from "./wall-clock.ts";

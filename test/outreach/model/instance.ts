@@ -13,7 +13,7 @@ import { X_PRICES } from "../../../src/networks/x/x-api.ts";
 import { createRunner, type Runner } from "../../../src/outreach/start-run.ts";
 import { requestStop } from "../../../src/outreach/run-end.ts";
 import { openSource } from "../../../src/outreach/sources/sources.ts";
-import { createStopWords, createWishReader } from "../../../src/outreach/stop-words.ts";
+import { createStopWords, createWishReader } from "../../../src/outreach/detect-opt-out-replies.ts";
 import { findOptOutPage, optOut } from "../../../src/recipients/opt-out-page-actions.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import type { Keyring } from "../../../src/privacy/keyring.ts";
@@ -21,11 +21,11 @@ import { createOptOutCode } from "../../../src/template/short-link.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
-import { GAP_DAYS } from "./campaigns.ts";
+import { GAP_DAYS } from "./campaign-rules.ts";
 import type { House } from "./simulated-world.ts";
 import { OWN } from "../../harness/memory/social-network.ts";
 import { createProcess, type Process, type ProcessDeps } from "./process.ts";
-import { SILENT, toStateContext } from "../../harness/memory/log.ts";
+import { SILENT, toStateContext } from "../../harness/memory/temporary-log.ts";
 
 export const SETTLE_MS = 60_000;
 

@@ -37,7 +37,7 @@ const one = (name: string, file: string, from: string, to: string): Mutation => 
 
 const TAKE_PLACE = "      state.days.set(day, usedOn(state, day) + 1);\n";
 
-const CAMPAIGN_RULES = "src/outreach/campaigns/refusal-rules.ts";
+const CAMPAIGN_RULES = "src/outreach/campaigns/recipient-refusal-rules.ts";
 const DECIDED = "src/outreach/decide.ts";
 
 /** Mutations that remove one rule of campaigns each. */
@@ -334,7 +334,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "a run ends without an outcome for a requested recipient",
-    "src/outreach/requested/requests.ts",
+    "src/outreach/requested/requested-recipients.ts",
     "{ events: [...toNotReached(current, end.data.run_id, left), end, ...report] }",
     "{ events: [end, ...report] }",
   ),

@@ -8,7 +8,7 @@ import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import { startProjector } from "../../../src/projector/projector.ts";
 import { importSuppressions } from "../../../src/recipients/import-suppressions.ts";
 import { suppress } from "../../../src/recipients/suppress.ts";
-import { SILENT, toStateContext } from "../../harness/memory/log.ts";
+import { SILENT, toStateContext } from "../../harness/memory/temporary-log.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import { listening, MINUTE_MS, named, suppression, trigger, writeToUs } from "./acts.ts";
 import { METADATA, type House } from "./simulated-world.ts";

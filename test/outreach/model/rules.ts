@@ -3,11 +3,11 @@ import type { KnownRecipient, RunEnd } from "../../../events/outreach.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
 import { placesOn, violated, type Attempt, type Books } from "./log-summary.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
-import { checkCampaign, noteAnswer } from "./campaigns.ts";
+import { checkCampaign, noteAnswer } from "./campaign-rules.ts";
 import type { House } from "./simulated-world.ts";
 import { PAGES_MAX } from "./instance.ts";
 import { CONSENT_FOR, indexOf } from "./initial-state.ts";
-import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from "./windows.ts";
+import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from "./send-windows.ts";
 
 /**
  * Time in ms for which a lease lasts after its holder's last renewal. A process may append a decision that it made this

@@ -5,7 +5,7 @@ import { createResults } from "../../../src/history/results.ts";
 import { release } from "../../../src/recipients/release-held-recipient.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { signalChat, signalRead } from "../../../sandbox/x/activity.ts";
-import { METADATA } from "../../harness/memory/log.ts";
+import { METADATA } from "../../harness/memory/temporary-log.ts";
 import { personId } from "../../sandbox/client.ts";
 import { eventually, openSignals } from "./signal-harness.ts";
 

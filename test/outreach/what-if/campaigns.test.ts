@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { createWhatIf } from "../../../src/outreach/what-if/what-if.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
-import { testLog } from "../../harness/memory/events.ts";
+import { testLog } from "../../harness/memory/numbered-events.ts";
 import { addedOf, clickOf } from "../../harness/memory/new-events.ts";
 
 const ANN = { id: "7", username: "ann" };

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { createWhatIf, type WhatIf } from "../../../src/outreach/what-if/what-if.ts";
 import type { RuleChanges, RulesInForce } from "../../../src/outreach/run-rules.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
-import { GAP_DAYS } from "../model/campaigns.ts";
+import { GAP_DAYS } from "../model/campaign-rules.ts";
 import { historyCommands } from "../model/commands.ts";
 import { histories } from "../model/history.ts";
 import type { House } from "../model/simulated-world.ts";

@@ -8,7 +8,7 @@ import { openSource } from "../../../src/outreach/sources/sources.ts";
 import type { RulesInForce } from "../../../src/outreach/run-rules.ts";
 import { createWhatIf, type WhatIf } from "../../../src/outreach/what-if/what-if.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
-import { METADATA } from "../../harness/memory/log.ts";
+import { METADATA } from "../../harness/memory/temporary-log.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../../harness/memory/outreach.ts";
 import { person } from "../../harness/memory/social-network.ts";

@@ -1,4 +1,4 @@
 // Appends without end to the log named by its first argument, for many callers at once.
-import { appendKeyed } from "./idempotency-keys.ts";
+import { appendKeyed } from "./keyed-appends.ts";
 
 await appendKeyed(16, process.argv.slice(2));

@@ -1,4 +1,4 @@
-import { andThen, type Awaitable } from "../awaitable.ts";
+import { andThen, type Awaitable } from "../value-or-promise.ts";
 import { InvalidAppend } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import { checkName } from "../check-name.ts";

@@ -17,7 +17,7 @@ import { type CompareKey, createCompareKey } from "./compare-idempotency-key.ts"
 import { createLoad } from "./queue-load.ts";
 import type { AwayNotice, FaultReply, Operation, Reply, Request } from "./writer-messages.ts";
 import type { PreparedAppend } from "./prepare-append.ts";
-import { createStartPieces, type PieceOptions, type StartPieces } from "./start-pieces.ts";
+import { createStartPieces, type PieceOptions, type StartPieces } from "./send-in-pieces.ts";
 import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle-batch.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { SegmentRecorder } from "../segments/archive.ts";
-import { andThen, type Awaitable } from "../awaitable.ts";
+import { andThen, type Awaitable } from "../value-or-promise.ts";
 import type { Limits } from "../limits.ts";
 import type { Codec } from "../codec.ts";
 import type { EventStore, Leases, NewEvent, Snapshots } from "../store.ts";

@@ -4,7 +4,7 @@ import { createDecode, identityCodec } from "../codec.ts";
 import type { Epoch } from "../store.ts";
 import { answerBackup } from "../sqlite/backup.ts";
 import { fillCopy } from "../sqlite/fill-copy.ts";
-import { createArchiveTable } from "./archive.ts";
+import { createArchiveTable } from "./archive-tables.ts";
 import { lastPosition } from "./point-lookups.ts";
 import { readBatches, readKeys } from "./read.ts";
 import { openReader, TASK_MS_MAX } from "./reader.ts";

@@ -16,7 +16,7 @@ import { oneByOne } from "../decode-batches.ts";
 import type { Commit, EventStore, LogReading, NewEvent } from "../store.ts";
 import { backupTo } from "../sqlite/backup.ts";
 import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
-import { createArchiveTable } from "./archive.ts";
+import { createArchiveTable } from "./archive-tables.ts";
 import type { PostgresWriterOptions } from "./serve-writer.ts";
 import {
   lastPosition,

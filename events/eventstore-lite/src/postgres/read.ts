@@ -11,12 +11,12 @@ import {
   wholeFromSegment,
 } from "../segments/read-through.ts";
 import type { KeyRange } from "../segments/catalogue.ts";
-import type { Awaitable } from "../awaitable.ts";
+import type { Awaitable } from "../value-or-promise.ts";
 import type { Decode, FoldedRow } from "../codec.ts";
 import { StoreUnavailable } from "../errors.ts";
 import { decodeAll, type OpenQuery } from "../decode-batches.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../store.ts";
-import { readArchiveEnd, readWholeKeys } from "./archive.ts";
+import { readArchiveEnd, readWholeKeys } from "./archive-tables.ts";
 import { lastPosition } from "./point-lookups.ts";
 import type { Parameter, Reader } from "./reader.ts";
 

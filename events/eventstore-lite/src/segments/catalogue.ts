@@ -1,4 +1,4 @@
-import type { Awaitable } from "../awaitable.ts";
+import type { Awaitable } from "../value-or-promise.ts";
 import { GENESIS_HASH } from "../chain.ts";
 import type { StoredKey } from "../store.ts";
 

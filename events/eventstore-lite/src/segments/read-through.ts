@@ -1,4 +1,4 @@
-import type { Awaitable } from "../awaitable.ts";
+import type { Awaitable } from "../value-or-promise.ts";
 import type { FoldedRow, StoredEvent } from "../codec.ts";
 import { endLongTurn } from "../next-turn.ts";
 import { readEvent } from "./segment.ts";

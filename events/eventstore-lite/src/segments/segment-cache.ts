@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { Awaitable } from "../awaitable.ts";
+import type { Awaitable } from "../value-or-promise.ts";
 import { SegmentDamaged } from "../errors.ts";
 import { createChain, readSegment } from "./segment.ts";
 import type { StoredKey } from "../store.ts";

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { openArchive } from "../segments/log-archive.ts";
 import { createDecode, identityCodec } from "../codec.ts";
 import type { FetchFile } from "../thread-task.ts";
-import { archiveEnd, createArchiveTable } from "./archive.ts";
+import { archiveEnd, createArchiveTable } from "./archive-tables.ts";
 import { answerBackup } from "./backup.ts";
 import { openReader } from "./connections.ts";
 import { markAsCopy, readEpochs } from "./epochs.ts";

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import type { Awaitable } from "../awaitable.ts";
+import type { Awaitable } from "../value-or-promise.ts";
 import { BackupFailed } from "../errors.ts";
 import type { Backup } from "../store.ts";
 import { answerTask, type FetchFile, runTask, TaskFailed } from "../thread-task.ts";

@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import type { Awaitable } from "../awaitable.ts";
+import type { Awaitable } from "../value-or-promise.ts";
 import { DEFAULT_LIMITS } from "../limits.ts";
 import type { Epoch, NewEvent, Recorded, StoredKey } from "../store.ts";
 import { markAsCopy, writeEpochs } from "./epochs.ts";

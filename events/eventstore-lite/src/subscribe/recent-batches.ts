@@ -1,7 +1,7 @@
 import { EVENT_FIELDS } from "../append/writer-messages.ts";
 import type { DurableBatch } from "../append/settle-batch.ts";
 import { HASH_BYTES } from "../chain.ts";
-import { andThen, type Awaitable } from "../awaitable.ts";
+import { andThen, type Awaitable } from "../value-or-promise.ts";
 import type { Decode, Recall, StoredEvent } from "../codec.ts";
 import type { NewEvent, Recorded } from "../store.ts";
 

@@ -1,6 +1,6 @@
 import type { DurableBatch } from "../append/settle-batch.ts";
 import type { NewEvent, Recorded } from "../store.ts";
-import { createFeed, type Feed } from "./feed.ts";
+import { createFeed, type Feed } from "./head-feed.ts";
 import { createRecent, type Decoding, type Matches, type Recent } from "./recent-batches.ts";
 
 /** The part of an engine that subscriptions use. */

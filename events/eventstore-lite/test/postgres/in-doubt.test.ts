@@ -3,7 +3,7 @@ import { openPostgresStore } from "eventstore-lite/postgres";
 import { StoreUnavailable } from "eventstore-lite/testing";
 import { newEvent, refusalOf } from "../../src/testing/contract/events.ts";
 import { cutConnections } from "./cut-connections.ts";
-import { startProxy } from "../../src/testing/proxy.ts";
+import { startProxy } from "../../src/testing/faulty-postgres-proxy.ts";
 import { newDatabase } from "../../src/testing/postgres-server.ts";
 
 const ROUNDS = 60;

@@ -5,7 +5,7 @@ import { openPostgresStore } from "eventstore-lite/postgres";
 import { AppendInDoubt, LogDiverged, StoreOverloaded, StoreUnavailable } from "eventstore-lite/testing";
 import postgres from "postgres";
 import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
-import { type Proxy, startProxy } from "../../src/testing/proxy.ts";
+import { type Proxy, startProxy } from "../../src/testing/faulty-postgres-proxy.ts";
 import { newDatabase, type PostgresServer, startPostgres } from "../../src/testing/postgres-server.ts";
 
 test("appends and reads fail as unavailable during an outage and work again after it", async () => {

@@ -6,7 +6,7 @@ import { StoreUnavailable } from "eventstore-lite/testing";
 import postgres from "postgres";
 import { newEvents, refusalOf } from "../../src/testing/contract/events.ts";
 import { newDatabase } from "../../src/testing/postgres-server.ts";
-import { startProxy, type Proxy } from "../../src/testing/proxy.ts";
+import { startProxy, type Proxy } from "../../src/testing/faulty-postgres-proxy.ts";
 
 /** Number of events in the log: more than are verified in the thread that serves requests. */
 const EVENTS = 6_000;

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
 import { newEvent, take } from "../../src/testing/contract/events.ts";
-import { type LogPlace, newLogPlace } from "../../src/testing/log-places.ts";
+import { type LogPlace, newLogPlace } from "../../src/testing/reused-postgres-schemas.ts";
 import type { temporaryLogs } from "../temporary-logs.ts";
 
 /** Place for the log of a test, on SQLite or PostgreSQL, and for the segments of its archive. */

@@ -7,7 +7,7 @@ import { nextTurn } from "../../next-turn.ts";
 import type { Head, NewEvent, Recorded } from "../../store.ts";
 import { markAsImport } from "../epochs.ts";
 import { isBusy, isNotADatabase } from "../classify-errors.ts";
-import { refuseStaleFiles } from "../stale-files.ts";
+import { refuseStaleFiles } from "../refuse-stale-files.ts";
 import { createDatabaseFile, refuseRemains } from "../new-file.ts";
 import { takeOwnership } from "../ownership.ts";
 import { createDatabaseReader } from "../read/database-reader.ts";

@@ -10,13 +10,13 @@ import {
   wholeFromSegment,
 } from "../../segments/read-through.ts";
 import type { KeyRange } from "../../segments/catalogue.ts";
-import type { Awaitable } from "../../awaitable.ts";
+import type { Awaitable } from "../../value-or-promise.ts";
 import type { Decode, FoldedRow } from "../../codec.ts";
 import { endLongTurn } from "../../next-turn.ts";
 import { decodeAll, type OpenQuery } from "../../decode-batches.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../../store.ts";
-import { archiveEnd } from "../archive.ts";
-import { readWholeKeys } from "../archived-keys.ts";
+import { archiveEnd } from "../archive-tables.ts";
+import { readWholeKeys } from "../archived-idempotency-keys.ts";
 import { lastPosition, lastPositionUntil } from "./position-bounds.ts";
 import { CANONICAL, FOLDED, readChunks, type Shape, WHOLE } from "./read-chunks.ts";
 import type { DatabaseReader } from "./database-reader.ts";

@@ -16,7 +16,7 @@ import {
 import { canonicalHead, createLink } from "../../chain.ts";
 import { asksElse } from "../../append/compare-idempotency-key.ts";
 import type { ExpectedVersion } from "../../store.ts";
-import { type ArchivedKeys } from "../archived-keys.ts";
+import { type ArchivedKeys } from "../archived-idempotency-keys.ts";
 import type { TransformAppend } from "../../append/writer-transform.ts";
 import type { LeaseTable } from "./leases.ts";
 import { createTail, type Tail } from "./log-tail.ts";

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { FaultReply, Operation, Piece, Reply, Request } from "../../append/writer-messages.ts";
-import { createRecordSegment } from "../archive.ts";
-import { type ArchivedKeys, createArchivedKeys } from "../archived-keys.ts";
+import { createRecordSegment } from "../archive-tables.ts";
+import { type ArchivedKeys, createArchivedKeys } from "../archived-idempotency-keys.ts";
 import { faultOf } from "../classify-errors.ts";
 import { createBoundaries, createTransaction } from "../transaction.ts";
 import { createBatchWriter } from "./batch.ts";

@@ -1,0 +1,225 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { harnessesOf, STARTING_PROCESSES, testFiles } from "./harness.ts";
+import { importsOf, sourceFiles } from "./imports.ts";
+
+/**
+ * Tests of files and folders of `src` that have none at their own path. The longest matching entry counts; the entry of
+ * a folder is only for files that no test of their room imports.
+ */
+export const TESTED_AT: Readonly<Record<string, string>> = {
+  "account/refresh-tokens.ts": "account/token-lease",
+  "http/features/opt-out-answer.tsx": "http/features/opt-out",
+  "recipients/opt-out-page-actions.ts": "http/features/opt-out",
+  "backup/": "backup/increments",
+  "backup/remote-names.ts": "backup/remote-backups",
+  "backup/backup-place.ts": "backup/remote-increments",
+  "backup/make-backup.ts": "commands/backup",
+  "backup/put-backup-in-place.ts": "commands/restore",
+  "backup/rehearse-restore.ts": "commands/restore",
+  "backup/restore.ts": "commands/restore",
+  "commands/shared/ask-service.ts": "process/ask-service",
+  "commands/audit/prove.ts": "commands/prove",
+  "commands/audit/verify.ts": "process/proof",
+  "commands/development/dev-dependencies.ts": "process/npm-package",
+  "commands/development/demo-log.ts": "sandbox/busy-story",
+  "commands/shared/findings.ts": "commands/doctor",
+  "commands/account.ts": "operations",
+  "commands/mcp.ts": "process/mcp",
+  "commands/mcp/": "process/mcp",
+  "commands/shared/operation-command.ts": "operations",
+  "http/server/serve-operation.ts": "operations",
+  "commands/shared/run-operation.ts": "operations",
+  "account/account.operations.ts": "operations",
+  "links/links.operations.ts": "operations",
+  "outreach/outreach.operations.ts": "operations",
+  "outreach/report/report.operations.ts": "outreach/report",
+  "history/sentences/team-report.ts": "outreach/report",
+  "privacy/privacy.operations.ts": "operations",
+  "privacy/tokens.operations.ts": "commands/token",
+  "outreach/campaigns/campaigns.operations.ts": "operations",
+  "outreach/campaigns/campaign-json.ts": "console/pages/campaigns",
+  "outreach/campaigns/count-audience.ts": "console/pages/campaigns",
+  "outreach/campaigns/read-campaigns.ts": "console/pages/campaigns",
+  "commands/campaigns.ts": "operations",
+  "outreach/preview.operations.ts": "commands/outreach-preview",
+  "recipients/recipients.operations.ts": "operations",
+  "recipients/recipient-json.ts": "operations",
+  "recipients/preview-import.ts": "console/pages/import",
+  "recipients/file/preview-file.ts": "console/pages/import",
+  "recipients/file/column-map.ts": "http/features/recipients",
+  "http/features/import-preview.ts": "http/features/recipients",
+  "http/features/keep-file-in-form.ts": "console/pages/import",
+  "history/stats-and-clicks.operations.ts": "operations",
+  "history/event-json.ts": "recipients/history-and-state-change.operations",
+  "platform/operation.ts": "operations",
+  "projector/operation-states-as-of.ts": "operations",
+  "projector/page-states-as-of.ts": "console/page-reads-states",
+  "platform/sorted-page.ts": "recipients/list-recipients",
+  "outreach/attention/recent-operator-decisions.ts": "console/pages/attention",
+  "outreach/attention/read-attention.ts": "console/pages/attention",
+  "outreach/requested/": "outreach/requested/requested-recipients",
+  "outreach/run-status.ts": "console/run-control",
+  "outreach/dry-run/estimate-next-run.ts": "console/run-control",
+  "config/optional-parts.ts": "console/pages/setup",
+  "commands/outreach/reconcile.ts": "process/outreach-commands",
+  "commands/outreach/watch.ts": "commands/outreach-watch",
+  "commands/shared/program-invocation.ts": "commands/shared/root-command",
+  "commands/shared/progress.ts": "commands/replay",
+  "config/what-if.ts": "commands/what-if",
+  "outreach/what-if/": "outreach/what-if/second-log",
+  "outreach/what-if/answer-what-if.ts": "commands/what-if",
+  "outreach/what-if/report.ts": "commands/what-if",
+  "commands/ready.ts": "process/ask-service",
+  "commands/recipients/": "commands/recipients",
+  "commands/recipients/suppressions.ts": "commands/suppressions",
+  "commands/setup/print-settings.ts": "process/binary",
+  "commands/shared/write-output.ts": "process/backup-export-import",
+  "config/": "config/config",
+  "config/load-env-file.ts": "process/env-file",
+  "backup/import-events.ts": "audit/round-trip",
+  "config/edit-tokens-file.ts": "commands/token",
+  "config/tokens.ts": "commands/token",
+  "console/": "console/open-console",
+  "console/pages/api-reference.tsx": "browser/console",
+  "console/parts/channel-status.tsx": "browser/console",
+  "console/render-console.ts": "console/forms",
+  "console/parts/dead-letter-actions.tsx": "console/pages/deliveries",
+  "console/pages/error-page.tsx": "console/forms",
+  "console/pages/import-preview.tsx": "console/pages/import",
+  "console/pages/overview.tsx": "browser/console",
+  "console/parts/event-sentence.tsx": "console/sentences",
+  "console/parts/recipient-actions.tsx": "console/pages/people",
+  "console/parts/run-card.tsx": "console/run-control",
+  "console/parts/run-form.tsx": "console/run-control",
+  "console/parts/setup-steps.tsx": "console/pages/setup",
+  "console/pages/sign-in.tsx": "console/sign-out",
+  "delivery/attempt-dispatches.ts": "delivery/dispatcher-retry",
+  "delivery/in-flight.ts": "delivery/dispatcher-batches",
+  "delivery/dispatch-status.ts": "commands/test-channels",
+  "delivery/retry-discard-settle.operations.ts": "commands/test-channels",
+  "delivery/dispatches-and-channels.operations.ts": "commands/test-channels",
+  "delivery/dead-letter-input.ts": "http/features/deliveries",
+  "delivery/channel-lag.ts": "commands/lag",
+  "history/": "history/subject-history",
+  "history/run-list-and-page.ts": "console/pages/run",
+  "history/log-and-news-pages.ts": "console/pages/activity",
+  "history/causes-and-effects.ts": "console/pages/activity",
+  "history/chart-figures.ts": "console/parts/charts",
+  "history/link-clicks.ts": "console/pages/links",
+  "history/news-clicks.ts": "history/news",
+  "history/news-kinds.ts": "history/news",
+  "history/read-message-results.ts": "console/pages/results",
+  "history/search.ts": "console/pages/find",
+  "history/log-filter.ts": "console/activity-filter",
+  "history/select-events.ts": "audit/round-trip",
+  "history/sentences/": "history/event-sentences",
+  "http/features/": "http/endpoints",
+  "http/features/log-verification.ts": "console/parts/verification-result",
+  "http/streams/file-stream.ts": "console/activity-filter",
+  "http/server/": "http/arbitrary-requests",
+  "http/server/form-routes.ts": "console/forms",
+  "http/server/node-server.ts": "http/access/admission",
+  "links/conversion-attribution.ts": "http/features/conversions",
+  "networks/messaging/whatsapp-statuses.ts": "http/features/whatsapp",
+  "links/personal-links.ts": "http/features/redirect",
+  "links/ad-network-visitor-ids.ts": "http/features/clicks",
+  "networks/ads/": "networks/ads/bodies",
+  "log/export-formats/": "audit/formats",
+  "log/verify-proof.ts": "commands/prove",
+  "log/witness-server.ts": "commands/witness",
+  "main.ts": "process/command-line",
+  "metrics/": "metrics/observability",
+  "links/message-links.ts": "outreach/decide-turn",
+  "networks/classify-graph-api-answer.ts": "networks/meta-answers",
+  "networks/unpooled-fetch.ts": "networks/safe-fetch",
+  "networks/chat/webhook.ts": "networks/channel-contract",
+  "networks/x/read-messages.ts": "networks/x-inbox",
+  "networks/x/send-get-request.ts": "networks/x/x-api",
+  "networks/x/read-users.ts": "networks/x-people",
+  "outreach/task-tracker.ts": "outreach/one-run-at-a-time",
+  "recipients/file/": "recipients/recipients-file",
+  "recipients/parse-day.ts": "recipients/parse-consent",
+  "recipients/file/read-file-thread.ts": "process/import-real-files",
+  "outreach/confirm-clock-after-future-events.ts": "process/clock-jump",
+  "outreach/judge-recipients.ts": "commands/outreach-preview",
+  "outreach/reconcile.ts": "outreach/in-doubt",
+  "outreach/screening.ts": "outreach/read-retries",
+  "outreach/send.ts": "outreach/last-check",
+  "platform/ip-address.ts": "http/access/rate-limit",
+  "platform/common-schemas.ts": "http/endpoints",
+  "platform/escape-control-characters.ts": "platform/logger",
+  "platform/new-file.ts": "commands/audit-export",
+  "platform/omit-undefined.ts": "delivery/attempt-outcome",
+  "platform/system-fault.ts": "commands/shared/exit-code",
+  "log/progress-and-cancellation.ts": "backup/move-log",
+  "platform/serial-queue.ts": "vault/rotation",
+  "platform/decode-utf8.ts": "audit/read-lines",
+  "platform/version.ts": "networks/user-agent",
+  "privacy/": "privacy/keyring",
+  "privacy/encrypt-on-writer.ts": "privacy/encrypted-events",
+  "privacy/rotate-master-key.ts": "commands/master-key",
+  "privacy/locate-log.ts": "privacy/open-log",
+  "privacy/missing-keys.ts": "commands/backup",
+  "projector/": "projector/projector",
+  "projector/parse-day-range.ts": "history/results",
+  "service/": "service/start-with-changed-projections",
+  "service/examine-installation.ts": "commands/doctor",
+  "service/examine-stored-data.ts": "commands/upgrade-check",
+  "service/examination-finding.ts": "commands/doctor",
+  "service/fold-in-worker.ts": "log/rebuild-projections",
+  "service/fold-thread.ts": "process/replay",
+  "service/reconcile-messages.ts": "process/outreach-commands",
+  "privacy/reachlog-context.ts": "service/open-reachlog",
+  "service/outreach-context.ts": "outreach/full-day",
+  "vault/": "vault/postgres-secrets",
+};
+
+export interface Tested {
+  /** Path of the tested file within `src`. */
+  readonly file: string;
+  /** Paths of the file's tests from the project's root. */
+  readonly tests: readonly string[];
+  /** The entry of {@link TESTED_AT} that names the tests; absent if they were found otherwise. */
+  readonly entry?: string;
+}
+
+/**
+ * Finds the tests of each file of `src`: at the same path, at the declared place, by imports in tests of its room, or
+ * by imports in any test.
+ */
+export function testsOf(root: string): readonly Tested[] {
+  // A declaration file contains no code to run.
+  const sources = sourceFiles(root).filter((file) => file.startsWith("src/") && !file.endsWith(".d.ts"));
+  const tests = testFiles(root);
+  const importers = Map.groupBy(importsOf(root, tests), ({ to }) => to);
+  const entries = Object.keys(TESTED_AT).toSorted((a, b) => b.length - a.length);
+  return sources.map((file) => {
+    const path = file.slice("src/".length);
+    const own = `test/${path.replace(/\.tsx?$/, "")}.test.ts`;
+    if (existsSync(join(root, own))) return { file, tests: [own] };
+    const declared = (entry: string): Tested => ({ file, tests: [`test/${TESTED_AT[entry]}.test.ts`], entry });
+    if (TESTED_AT[path] !== undefined) return declared(path);
+    const imported = (importers.get(file) ?? []).map(({ from }) => from);
+    const room = file.split("/")[1];
+    const ofRoom = imported.filter((test) => test.split("/")[1] === room);
+    if (ofRoom.length > 0) return { file, tests: [...new Set(ofRoom)] };
+    const entry = entries.find((folder) => path.startsWith(folder));
+    return entry === undefined ? { file, tests: [...new Set(imported)] } : declared(entry);
+  });
+}
+
+/** Returns a predicate: true if the test runs the file, in its own process or in one that it starts. */
+export function createReach(root: string): (test: string, file: string) => boolean {
+  const imported = Map.groupBy(
+    importsOf(root, [...sourceFiles(root), ...new Bun.Glob("test/**/*.ts").scanSync(root)]),
+    ({ from }) => from,
+  );
+  const harnesses = harnessesOf(root);
+  return (test, file) => {
+    if (STARTING_PROCESSES.has(harnesses.get(test) ?? "")) return true;
+    const seen = new Set([test]);
+    for (const one of seen) for (const { to } of imported.get(one) ?? []) seen.add(to);
+    return seen.has(file);
+  };
+}
