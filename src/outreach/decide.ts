@@ -23,7 +23,14 @@ import type { SocialUser } from "../networks/network.ts";
 import type { FindLinkKeys } from "../privacy/person-keys.ts";
 import { createDecision, isSuppressedByHash } from "../recipients/suppress.ts";
 import type { ShortLink } from "../template/short-link.ts";
-import { render, toTemplateNames, withoutOptOut, type Rendered, type Template } from "../template/template.ts";
+import {
+  findRenderFault,
+  render,
+  toTemplateNames,
+  withoutOptOut,
+  type Rendered,
+  type Template,
+} from "../template/template.ts";
 import {
   findCampaign,
   findFollowed,
@@ -71,6 +78,9 @@ export type Verdict =
       readonly contact: Contact | undefined;
     };
 
+/** Fields that a list may lack, because the network provides them. */
+const FROM_NETWORK: readonly string[] = ["name", "username"];
+
 /** Judges a recipient without the network, which charges for answers. `ask`: only a look-up can tell more. */
 export function judgeKnown(
   state: OutreachState,
@@ -81,12 +91,8 @@ export function judgeKnown(
 ): Refusal | { readonly verdict: "ask" } {
   const refusal = refuse(state, rules, recipient, contact);
   if (refusal !== undefined) return refusal;
-  const rendered = render(rules.template, messageRecipient(contact, recipient));
-  if (!rendered.ok) {
-    // The network provides a recipient's name and username, so a list may lack them.
-    const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
-    if (rendered.reason === "too_long" || missing.length > 0) return refuseUnrendered(rendered, missing);
-  }
+  const fault = findRenderFault(rules.template, messageRecipient(contact, recipient), FROM_NETWORK);
+  if (fault !== undefined) return refuseUnrendered(fault, fault.missing);
   // An earlier look-up may have shown that the network refuses messages to this recipient. Another look-up in each run
   // would cost money, so they are skipped until an import names them again.
   const reason = user === undefined ? findUnreachable(contact) : undefined;
@@ -138,7 +144,7 @@ export function isSuppressed(
   contact = findPerson(contacts, recipient),
 ): boolean {
   if (contact?.suppressed === true) return true;
-  const names = contact === undefined ? [recipient] : [recipient, contact];
+  const names = contact === undefined || contact === recipient ? [recipient] : [recipient, contact];
   return isSuppressedByHash(contacts, names, hashes) || isForgotten(recipient);
 }
 

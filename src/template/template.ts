@@ -122,6 +122,51 @@ export function render(
   return fill(template, chooseVariant(template, recipient.key), recipient, codeFor, optOutCode);
 }
 
+/**
+ * Returns why {@link render} gives no message for a recipient; undefined if it gives one. `later`: fields that will be
+ * known by then. Builds no text and hashes no key if every variant has all it needs and cannot be too long.
+ */
+export function findRenderFault(
+  template: Template,
+  recipient: MessageRecipient,
+  later: readonly string[],
+): Extract<Rendered, { ok: false }> | undefined {
+  let longest = Math.max(recipient.username.length, recipient.name?.length ?? 0);
+  const { fields } = recipient;
+  for (const field of Object.keys(fields)) longest = Math.max(longest, fields[field]!.length);
+  if (template.variants.every((variant) => isSurelyRendered(template, variant, { recipient, later, longest }))) {
+    return undefined;
+  }
+  const rendered = render(template, recipient);
+  if (rendered.ok) return undefined;
+  const missing = rendered.missing.filter((field) => !later.includes(field));
+  return rendered.reason === "missing_field" ? (missing.length === 0 ? undefined : { ...rendered, missing }) : rendered;
+}
+
+/** False also if only the text itself can tell. `longest`: length of the recipient's longest value, which never grows. */
+function isSurelyRendered(
+  { linkBase = "", optOutBase = "" }: Template,
+  { parts, links }: Variant,
+  { recipient, later, longest }: { recipient: MessageRecipient; later: readonly string[]; longest: number },
+): boolean {
+  let charsMax = 0;
+  for (const part of parts) {
+    if (typeof part === "string") charsMax += part.length;
+    else if ("optOut" in part) charsMax += optOutBase.length + 1 + OPT_OUT_PLACEHOLDER.length;
+    else if ("target" in part) charsMax += linkBase.length + 1 + longestCode(links);
+    else {
+      const { field, fallback } = part;
+      if (fallback === undefined && !later.includes(field) && findValue(recipient, field) === undefined) return false;
+      charsMax += Math.max(longest, fallback?.length ?? 0);
+    }
+  }
+  return charsMax <= MESSAGE_CHARS_MAX;
+}
+
+function longestCode(links: readonly ShortLink[]): number {
+  return links.reduce((longest, { code }) => Math.max(longest, code.length), 0);
+}
+
 /** Text that previews show in place of a code. It is as long as a code, so that lengths are right. */
 const OPT_OUT_PLACEHOLDER = "YOUR-OWN-CODE";
 

@@ -5,6 +5,7 @@ import { createStopWords } from "../../src/outreach/detect-opt-out-replies.ts";
 import { checkOptOut } from "../../src/template/check-opt-out.ts";
 import { createOptOutCode, isPersonalCode } from "../../src/template/short-link.ts";
 import {
+  findRenderFault,
   MESSAGE_CHARS_MAX,
   missingPlaceholders,
   parseTemplate,
@@ -166,6 +167,27 @@ describe("a value", () => {
   ])("is inserted literally: %j as %j", (name, text) => {
     expect(say("{{name}}", { name })).toMatchObject({ ok: true, text });
   });
+});
+
+test("a fault is found exactly where no message is rendered, without fields that come later", () => {
+  const long = "x".repeat(MESSAGE_CHARS_MAX / 2);
+  const value = fc.constantFrom("", " ", "Ann", "\u200B", long, `${long} `);
+  const part = fc.constantFrom("Hi ", "{{name}}", "{{company}}", "{{company|you}}", "{{city}}", `${long.slice(9)} `);
+  const variant = fc.array(part, { minLength: 1, maxLength: 3 }).map((parts) => `Hello ${parts.join("")}`);
+  const template = fc.array(variant, { minLength: 1, maxLength: 3 }).map((variants) => variants.join("\n---\n"));
+  const fields = fc.dictionary(fc.constantFrom("company", "Company", "city"), value);
+  fc.assert(
+    fc.property(template, fields, value, fc.string(), fc.boolean(), (raw, known, name, key, isLater) => {
+      const parsed = parseTemplate(raw);
+      const recipient = { ...ann, key, name, fields: known };
+      const rendered = render(parsed, recipient);
+      const later = isLater ? ["name"] : [];
+      const missing = rendered.ok ? [] : rendered.missing.filter((field) => !later.includes(field));
+      const isFault = !rendered.ok && (rendered.reason === "too_long" || missing.length > 0);
+      const found: unknown = findRenderFault(parsed, recipient, later);
+      expect(found).toEqual(isFault ? { ...rendered, missing } : undefined);
+    }),
+  );
 });
 
 describe("a malformed template", () => {
