@@ -10,7 +10,7 @@ const SRC = join(import.meta.dirname, "../../src");
  * Files that read states for pages, people and signals, not for a run. If a report cannot read its figures, it shows
  * only its counts.
  */
-const READINGS = /attention\/|report\/|signals\/|run-status|estimate-start|list-dry-run|read-campaigns/;
+const READINGS = /attention\/|report\/|signals\/|run-status|estimate-next-run|record-dry-run-recipients|read-campaigns/;
 
 test("a run waits for all states that outreach and account read", async () => {
   const read = new Set<string>();
