@@ -216,7 +216,8 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     expect([await form.locator("textarea[name=text]").inputValue(), await seen.inputValue()]).toEqual(["mine", before]);
     await page.click("text=Change…");
     await form.locator("button").click();
-    await page.waitForSelector("text=was changed meanwhile, so nothing was saved");
+    // The script opens the dialog once it has put back what was typed; the notice of the page is there before.
+    await page.waitForSelector("dialog[open] :text('was changed meanwhile, so nothing was saved')");
     expect(await seen.inputValue()).not.toBe(before);
     expect(await form.locator("details pre").textContent()).toBe("newer");
     expect(await form.locator("textarea[name=text]").inputValue()).toBe("mine");
