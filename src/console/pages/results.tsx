@@ -294,7 +294,13 @@ function Verdict({ verdict, id, message }: VerdictProps): VNode {
       </p>
       <h2 id={id}>{title}</h2>
       <p>{explanation}</p>
-      {message === undefined ? null : <Beginnings of={message} />}
+      {message !== undefined ? (
+        <Beginnings of={message} />
+      ) : (
+        <p class="quiet">
+          The settings no longer hold this message. Its text is on the page of each person who got it.
+        </p>
+      )}
     </div>
   );
 }
