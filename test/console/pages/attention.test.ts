@@ -23,6 +23,8 @@ async function openAll() {
   const harness = await openConsole({ env: { X_CLIENT_ID: "app" } });
   await harness.append(STREAMS.requests, clickOf({ channels: ["chat", "ads"] }));
   await harness.append(STREAMS.outreach, ...IN_DOUBT);
+  // Items of one severity are listed by their times in milliseconds, so the next ones must be later.
+  await Bun.sleep(2);
   const about = { ...FAILED, attempt: 8, detail: "too many requests", refused: false };
   await harness.append(STREAMS.delivery("chat"), outcomeOf("DispatchAbandoned", about));
   const doubt = { source: 1, channel: "ads", lane: "clicks", detail: "no answer in time" } as const;
