@@ -6,7 +6,7 @@ import { metaRefusals } from "./meta.ts";
 import type { Network, Refusals, Refused } from "./network.ts";
 import { openAiError, openAiRefusals } from "./openai.ts";
 import { plain, slackRefusals } from "./slack.ts";
-import { snapError, snapRefusals } from "./snap.ts";
+import { snapError, snapRefusals } from "./snapchat-ads.ts";
 import { teamsError, teamsRefusals } from "./teams.ts";
 import { telegramError, telegramRefusals } from "./telegram.ts";
 import { whatsappRefusals } from "./whatsapp.ts";

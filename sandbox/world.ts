@@ -10,7 +10,7 @@ import type { Origin } from "./network.ts";
 import { createTally } from "./record-received.ts";
 import { createOpenAiState, openAiHandlers } from "./openai.ts";
 import { createSlackState, slackHandlers } from "./slack.ts";
-import { createSnapState, snapHandlers } from "./snap.ts";
+import { createSnapState, snapHandlers } from "./snapchat-ads.ts";
 import { createTeamsState, teamsHandlers } from "./teams.ts";
 import { createTelegramState, telegramHandlers } from "./telegram.ts";
 import { createWhatsappState, whatsappHandlers } from "./whatsapp.ts";

@@ -6,7 +6,7 @@ import type { CampaignSettings } from "../outreach/campaigns/read-campaigns.ts";
 import type { RunSettings } from "../outreach/run-status.ts";
 import { readRefusal, type DeclaredRefusals, type Disclosure, type Operation } from "../platform/operation.ts";
 import type { TokenReader } from "../privacy/tokens.operations.ts";
-import type { PageMoment, UnfoldedMoment } from "../projector/page-states-as-of.ts";
+import type { PageMoment, UnfoldedMoment } from "../projector/moment-of-console-page.ts";
 
 type ChannelName = ChannelBacklog["name"];
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { toCapital } from "../history/event-sentences.ts";
 import type { Disclosure } from "../platform/operation.ts";
-import { isNotFolded, type PageMoment, type PageMoments } from "../projector/page-states-as-of.ts";
+import { isNotFolded, type PageMoment, type PageMoments } from "../projector/moment-of-console-page.ts";
 import { renderPage } from "./document.tsx";
 import { hrefAt } from "./hrefs.ts";
 import { notReadyPage } from "./pages/error-page.tsx";

@@ -6,7 +6,7 @@ import { isoTime } from "../platform/clock.ts";
 import { formatDuration, grouped } from "../platform/format-counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { readOrReason } from "../platform/service-error.ts";
-import type { PageMoment, ReadMoment } from "../projector/page-states-as-of.ts";
+import type { PageMoment, ReadMoment } from "../projector/moment-of-console-page.ts";
 import {
   FILTER_NAMES,
   parseDispatchFilter,

@@ -4,7 +4,7 @@ import type { Basis, Recipient } from "../../events/outreach.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import type { Contact } from "../../projections/contact.ts";
 import { eventsAt } from "../log/event-log.ts";
-import type { PageMoment } from "../projector/page-states-as-of.ts";
+import type { PageMoment } from "../projector/moment-of-console-page.ts";
 import { isDecision, readRequestedChannels, sourcesOfEvent } from "./dispatch-outcomes.ts";
 import { toReading } from "./find-event.ts";
 import { findRunStart } from "./find-run.ts";

@@ -6,7 +6,7 @@ import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/counts-
 import { QUARTER_MS, QUARTERS_MAX, type Quarters } from "../../projections/quarter-hours.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
 import { noMessages } from "../../projections/stats.ts";
-import type { PageMoment } from "../projector/page-states-as-of.ts";
+import type { PageMoment } from "../projector/moment-of-console-page.ts";
 import { sumRecentMessages } from "./read-message-results.ts";
 
 /** Counts the messages by outcome: all of them, and those of the last 30 days with their rates. */

@@ -12,7 +12,7 @@ import { eventsAt } from "../log/event-log.ts";
 import { grouped } from "../platform/format-counts-and-lists.ts";
 import { canonicalAddress } from "../platform/ip-address.ts";
 import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted-page.ts";
-import { newestEvents, type PageMoment } from "../projector/page-states-as-of.ts";
+import { newestEvents, type PageMoment } from "../projector/moment-of-console-page.ts";
 import { startOfPeriods, type ClickQuarters, type PeriodsChoice } from "./chart-figures.ts";
 import { addClicks } from "./news-clicks.ts";
 import { streamsOfLink } from "./subject-history.ts";

@@ -14,7 +14,7 @@ import { eventAt, eventsAt } from "../log/event-log.ts";
 import { countInWords, grouped } from "../platform/format-counts-and-lists.ts";
 import { readOrReason } from "../platform/service-error.ts";
 import { describeChange } from "../projector/event-state-changes.ts";
-import type { PageMoment, UnfoldedMoment } from "../projector/page-states-as-of.ts";
+import type { PageMoment, UnfoldedMoment } from "../projector/moment-of-console-page.ts";
 import { findCauses, findEffects } from "./causes-and-effects.ts";
 import { readOutcomes } from "./dispatch-outcomes.ts";
 import { toReading } from "./find-event.ts";

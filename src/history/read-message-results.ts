@@ -15,7 +15,7 @@ import {
 } from "./results-format.ts";
 import { answerResults, describeDays, type ResultsReader } from "./results.operations.ts";
 import { parseInterval } from "../projector/parse-day-range.ts";
-import type { ReadMoment } from "../projector/page-states-as-of.ts";
+import type { ReadMoment } from "../projector/moment-of-console-page.ts";
 import { formatValues, GROUPINGS, type Figures } from "./results-figures.ts";
 import { sumMessages, type ResultTable } from "./results.ts";
 

@@ -10,7 +10,7 @@ import { eventAt, eventsAt } from "../log/event-log.ts";
 import { X_PRICES } from "../networks/x/x-api.ts";
 import { countInWords, formatDuration, grouped } from "../platform/format-counts-and-lists.ts";
 import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted-page.ts";
-import type { PageMoment } from "../projector/page-states-as-of.ts";
+import type { PageMoment } from "../projector/moment-of-console-page.ts";
 import { NOT_REACHED_WORDS, SKIPS } from "./sentences/outreach.ts";
 import { EVENT_ID, toReading } from "./find-event.ts";
 import { eventsOfRun, findRunStart } from "./find-run.ts";

@@ -3,7 +3,7 @@ import type { Contact } from "../../projections/contact.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
 import { findNumberedRun } from "../../projections/runs.ts";
 import { linkKey, toLinkKey } from "../../projections/link-keys.ts";
-import type { PageMoment } from "../projector/page-states-as-of.ts";
+import type { PageMoment } from "../projector/moment-of-console-page.ts";
 import { EVENT_ID, findEventNear, toReading } from "./find-event.ts";
 import { findRunStart } from "./find-run.ts";
 

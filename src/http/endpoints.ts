@@ -31,7 +31,7 @@ import {
 import { previewOutreach } from "../outreach/preview.operations.ts";
 import { sendReport } from "../outreach/report/report.operations.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
-import { forgetClicks } from "../privacy/privacy.operations.ts";
+import { forgetClicks } from "../privacy/forget-clicks.operations.ts";
 import { createServiceReader } from "../projector/operation-states-as-of.ts";
 import { showChange, showHistory } from "../recipients/history-and-state-change.operations.ts";
 import {

@@ -20,7 +20,7 @@ import type { Notices } from "./server/form-routes.ts";
 import type { Idempotency } from "./server/idempotency.ts";
 import type { EventIntake } from "./server/event-intake.ts";
 import type { StreamPace } from "./streams/event-stream.ts";
-import type { WriteContext } from "../privacy/reachlog-context.ts";
+import type { WriteContext } from "../privacy/open-log-context.ts";
 
 /**
  * The context of the HTTP server: an open log, and what all requests share. Features keep it, and use it only when a

@@ -7,7 +7,7 @@ import { linkKey } from "../../projections/link-keys.ts";
 import { DAY_MS, msOf, toDay } from "../../projections/time-conversion.ts";
 import { isSuspectedDay } from "../../projections/visits-by-day.ts";
 import { eventsAt, inOrder, STREAMS } from "../log/event-log.ts";
-import type { Reachlog } from "../privacy/reachlog-context.ts";
+import type { Reachlog } from "../privacy/open-log-context.ts";
 
 /** Rules by which a conversion is attributed to a click: to the first or the last one, and within how many days. */
 interface AttributionRules {

@@ -12,7 +12,7 @@ import {
 } from "../projector/operation-states-as-of.ts";
 import { toDomain } from "../template/short-link.ts";
 import { addLinks, CODE, CODE_CHARS_MAX, FULL, TAKEN } from "./add-links.ts";
-import type { Reachlog } from "../privacy/reachlog-context.ts";
+import type { Reachlog } from "../privacy/open-log-context.ts";
 
 /** Number of links in one answer, by default. */
 const LINKS_SHOWN = 100;

@@ -4,7 +4,7 @@ import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts"
 import { isSkewed } from "../log/log-clock.ts";
 import { isoTime } from "../platform/clock.ts";
 import { dayIn } from "./quota-day.ts";
-import type { Reachlog } from "../privacy/reachlog-context.ts";
+import type { Reachlog } from "../privacy/open-log-context.ts";
 
 /**
  * Records that the clock is right if the newest event is too far ahead of it: the quota and the sending window then

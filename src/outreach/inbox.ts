@@ -50,7 +50,7 @@ export async function readNewMessages(run: InboxReader, retry: RetryPolicy): Pro
   let messages = 0;
   let cursor: string | undefined;
   const follow = guardCursors(cursor);
-  // If the run must end, the remaining pages are not read.
+  // If the run must end, the remaining pages of the inbox are not read.
   for (let page = 0; !run.signal.aborted; page++) {
     const read = await readPage(run, retry, PAGE_SIZES[page] ?? Math.max(...PAGE_SIZES), cursor);
     messages += read.messages.length;

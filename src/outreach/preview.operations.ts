@@ -14,7 +14,7 @@ import { UNKNOWN_RECIPIENT } from "../recipients/recipients.operations.ts";
 import { findNamed, recipientAnswer, recipientName } from "../recipients/resolve-recipient.ts";
 import { warnOfSlips } from "../template/warn-of-likely-mistakes.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
-import { warnOfMissingFields } from "./campaigns/change-campaign.ts";
+import { warnOfMissingFields } from "./campaigns/check-campaign.ts";
 import { describeOtherConsents, joinDetail } from "./campaigns/recipient-refusal-rules.ts";
 import { UNKNOWN_CAMPAIGN } from "./campaigns/campaigns.operations.ts";
 import type { OutreachRules } from "./decide.ts";

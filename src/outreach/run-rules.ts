@@ -8,7 +8,7 @@ import type { FindLinkKeys } from "../privacy/person-keys.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import { parseTemplate, toTemplateNames, type Template } from "../template/template.ts";
 import { readCampaignText } from "./campaigns/campaign-text.ts";
-import type { CampaignConfig } from "./campaigns/change-campaign.ts";
+import type { CampaignConfig } from "./campaigns/check-campaign.ts";
 import type { OutreachRules } from "./decide.ts";
 
 /** Rules of a run that a what-if question may replace by other ones. */

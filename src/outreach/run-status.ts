@@ -16,7 +16,7 @@ import { countContacted } from "../../projections/runs.ts";
 import { eventAt, STREAMS } from "../log/event-log.ts";
 import { isoTime } from "../platform/clock.ts";
 import { grouped } from "../platform/format-counts-and-lists.ts";
-import { newestEvents, type PageMoment } from "../projector/page-states-as-of.ts";
+import { newestEvents, type PageMoment } from "../projector/moment-of-console-page.ts";
 import { missingPlaceholders, renderAll, type Template } from "../template/template.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
 import { readCampaignText } from "./campaigns/campaign-text.ts";

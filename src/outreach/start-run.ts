@@ -40,7 +40,7 @@ export type Triggered =
       readonly kind: "started";
       readonly run_id: string;
       readonly done: Promise<RunReport | undefined>;
-      /** Expected outcome for each recipient that the request names; absent if it names none. */
+      /** Outcome that the service predicts for each recipient that the request names; absent if it names none. */
       readonly expected?: readonly Expected[];
     }
   | Joined

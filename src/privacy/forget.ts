@@ -17,7 +17,7 @@ import { ciphertextOf } from "../../events/divide-personal-data.ts";
 import { canonicalAddress, toNetwork } from "../platform/ip-address.ts";
 import { inChunks } from "../platform/work-in-time-slices.ts";
 import { toBaseRef } from "./person-keys.ts";
-import type { Reachlog } from "./reachlog-context.ts";
+import type { Reachlog } from "./open-log-context.ts";
 
 /** Events and handles of one recipient, as the projections know them. */
 export interface Known {

@@ -21,7 +21,7 @@ import { formatDuration, grouped } from "../platform/format-counts-and-lists.ts"
 import { createSortedPage, type ListPage, type SortPlace } from "../platform/sorted-page.ts";
 import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 import { MomentFolding } from "../projector/operation-states-as-of.ts";
-import type { PageMoment, ReadMoment } from "../projector/page-states-as-of.ts";
+import type { PageMoment, ReadMoment } from "../projector/moment-of-console-page.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 
 /**

@@ -20,8 +20,8 @@ import {
   erasureInput,
   NOT_REACHED,
   toErasedJson,
-} from "../privacy/privacy.operations.ts";
-import type { WriteContext } from "../privacy/reachlog-context.ts";
+} from "../privacy/forget-clicks.operations.ts";
+import type { WriteContext } from "../privacy/open-log-context.ts";
 import {
   asOf,
   asOfInput,

@@ -25,7 +25,7 @@ import { resetsAt } from "../outreach/quota-day.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
 import { createVisitorSketch } from "../privacy/hash-visitor-for-counting.ts";
 import { VERSION } from "../platform/version.ts";
-import { createPageMoments } from "../projector/page-states-as-of.ts";
+import { createPageMoments } from "../projector/moment-of-console-page.ts";
 import { createPastStates } from "../projector/past-states.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { Account } from "../account/link-account.ts";

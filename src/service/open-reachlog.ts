@@ -7,7 +7,7 @@ import { makeId as newId, sleep, type Sleep } from "../platform/clock.ts";
 import { createLogger, type Logger } from "../platform/logger.ts";
 import { openLog, type LogOverrides, type OpenedLog } from "../privacy/open-log.ts";
 import { createFindLinkKeys } from "../privacy/person-keys.ts";
-import type { Reachlog } from "../privacy/reachlog-context.ts";
+import type { Reachlog } from "../privacy/open-log-context.ts";
 import { createEraseHandler } from "../privacy/retention.ts";
 import { createSuppressionHashes } from "../privacy/suppression-hashes.ts";
 import { startProjector } from "../projector/projector.ts";

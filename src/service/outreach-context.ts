@@ -11,7 +11,7 @@ import { createStopWords, createWishReader } from "../outreach/detect-opt-out-re
 import { createOptOutCode } from "../template/short-link.ts";
 import type { Social } from "./connect-networks.ts";
 import type { Account } from "../account/link-account.ts";
-import type { Reachlog } from "../privacy/reachlog-context.ts";
+import type { Reachlog } from "../privacy/open-log-context.ts";
 
 /**
  * Length of the secret, in bytes, from which the codes of one recipient's links are derived: 128 bits, so that no code

@@ -2,7 +2,7 @@
  * Limit of the drain benchmark: sends the service's requests for a backlog, equally many at a time, but stores nothing.
  * Prints clicks a second and processor time per click. Arguments: FILE (the backlog), URL of the sinks.
  */
-import { type UsualChannel } from "../harness/click.ts";
+import { type UsualChannel } from "../harness/sample-click.ts";
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { WINDOW_MAX } from "../../src/delivery/rate-limiter.ts";

@@ -1,4 +1,4 @@
-import { USUAL_CHANNELS } from "../harness/click.ts";
+import { USUAL_CHANNELS } from "../harness/sample-click.ts";
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { outputOf, atLeast, atMost, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench";

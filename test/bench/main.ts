@@ -16,7 +16,7 @@ import { outbox } from "./outbox.ts";
 import { redirect } from "./redirect.ts";
 import { replayStats } from "./replay-stats.ts";
 import { replay } from "./replay.ts";
-import { encrypt } from "./encrypt.ts";
+import { encrypt } from "./encrypted-intake.ts";
 import { stalls } from "./stalls.ts";
 import { start } from "./start-time.ts";
 import { statsRead } from "./stats-read.ts";

@@ -1,4 +1,4 @@
-import { type UsualChannel } from "../harness/click.ts";
+import { type UsualChannel } from "../harness/sample-click.ts";
 import type { Server } from "./server.ts";
 
 /** Delay between two reads of the pending dispatches. */

@@ -11,7 +11,7 @@ import { ConsoleDocument } from "../../src/console/document.tsx";
 import { askOperation, consolePage, type ConsolePage } from "../../src/console/page-context.ts";
 import { A, PageForm } from "../../src/console/parts/links-and-tabs.tsx";
 import { MomentFolding } from "../../src/projector/operation-states-as-of.ts";
-import { createPageMoments } from "../../src/projector/page-states-as-of.ts";
+import { createPageMoments } from "../../src/projector/moment-of-console-page.ts";
 import { listTokens } from "../../src/privacy/tokens.operations.ts";
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { logInMemory } from "../history/log-in-memory.ts";

@@ -13,7 +13,7 @@ import { runsPage } from "../../src/console/pages/run.tsx";
 import type { ConsolePage } from "../../src/console/page-context.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
 import { foldTo } from "../../src/projector/fold-to.ts";
-import { createPageMoments } from "../../src/projector/page-states-as-of.ts";
+import { createPageMoments } from "../../src/projector/moment-of-console-page.ts";
 import { createPastStates, type PastStates } from "../../src/projector/past-states.ts";
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { foldLog } from "../harness/fold-log.ts";

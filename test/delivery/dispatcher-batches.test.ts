@@ -1,5 +1,5 @@
 // These tests run parts of the service inside the test process.
-import { USUAL_CHANNELS } from "../harness/click.ts";
+import { USUAL_CHANNELS } from "../harness/sample-click.ts";
 import { describe, expect, test } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";

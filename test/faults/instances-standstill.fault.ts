@@ -1,4 +1,4 @@
-import { USUAL_CHANNELS } from "../harness/click.ts";
+import { USUAL_CHANNELS } from "../harness/sample-click.ts";
 import { describe, expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
 import { authorize, BEARER, exported, until, type Running } from "../harness/process.ts";

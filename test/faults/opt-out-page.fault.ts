@@ -119,7 +119,7 @@ async function codeOf(world: Installation, id: string): Promise<string | undefin
   return data?.["opt_out_code"] as string | undefined;
 }
 
-/** True if the log's newest run has no end. */
+/** True if the newest run of the outreach agent has no end in the log. */
 async function isRunUnfinished(world: Installation): Promise<boolean> {
   const types = (await exported(world)).map(({ type }) => type);
   const ends = ["RunFinished", "RunAbandoned"].map((type) => types.lastIndexOf(type));

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { histories } from "../outreach/model/history.ts";
-import { createLogs } from "../outreach/model/logs.ts";
+import { createLogs } from "../outreach/model/log-with-copies.ts";
 import { createTally } from "../outreach/model/tally.ts";
 import { isWhole } from "../harness/case-count.ts";
 

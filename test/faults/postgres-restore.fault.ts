@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { openDatabase } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing";
-import { CLICK } from "../harness/click.ts";
+import { CLICK } from "../harness/sample-click.ts";
 import { ended, exported, openInstallation, stop, untilListening, type Installation } from "../harness/process.ts";
 
 const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };

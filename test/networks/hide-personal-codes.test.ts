@@ -57,7 +57,7 @@ const HISTORY: readonly NewEvent[] = [
   })),
 ];
 
-/** Expects that a text shows the recipient's history, but no code. */
+/** Expects that a text contains `needle`, from the recipient's history, but no code of a personal link. */
 function expectHidden(shown: string, needle = HIDDEN[0]): void {
   expect(shown).toContain(needle);
   for (const code of [CODE, OTHER]) expect(shown).not.toContain(code);

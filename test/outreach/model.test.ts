@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { isWhole } from "../harness/case-count.ts";
 import { histories } from "./model/history.ts";
-import { createLogs } from "./model/logs.ts";
+import { createLogs } from "./model/log-with-copies.ts";
 import { createTally } from "./model/tally.ts";
 
 /**

@@ -6,7 +6,7 @@ import { openPostgresStore } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { CLICK } from "../harness/click.ts";
+import { CLICK } from "../harness/sample-click.ts";
 import {
   authorize,
   BEARER,

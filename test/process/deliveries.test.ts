@@ -1,6 +1,6 @@
 // These tests start the service or commands as processes.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { CLICK } from "../harness/click.ts";
+import { CLICK } from "../harness/sample-click.ts";
 import {
   exported,
   openInstallation,

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { CLICK } from "../harness/click.ts";
+import { CLICK } from "../harness/sample-click.ts";
 import {
   authorize,
   BEARER,

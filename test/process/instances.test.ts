@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { openDatabase } from "eventstore-lite/postgres";
 import { startPostgres, type PostgresServer } from "eventstore-lite/testing";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { CLICK } from "../harness/click.ts";
+import { CLICK } from "../harness/sample-click.ts";
 import { startPostgresWithTls } from "../harness/postgres-with-tls.ts";
 import {
   authorize,

@@ -4,7 +4,7 @@ import { newDatabase } from "eventstore-lite/testing";
 import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type EventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
-import { CLICK } from "../harness/click.ts";
+import { CLICK } from "../harness/sample-click.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import {

@@ -1,7 +1,7 @@
 // These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
-import { CLICK } from "../harness/click.ts";
+import { CLICK } from "../harness/sample-click.ts";
 import { authorize, ended, exported, kill, openInstallation, stop, type Running } from "../harness/process.ts";
 
 const [FROM, TO] = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex")) as [string, string];

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openDatabase } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing";
 import { findFreePort } from "../../src/platform/free-port.ts";
-import { CLICK } from "../harness/click.ts";
+import { CLICK } from "../harness/sample-click.ts";
 import { openInstallation, stop, until, type Running } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 

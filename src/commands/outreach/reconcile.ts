@@ -7,7 +7,7 @@ import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { openExistingReachlog, recordRead } from "../shared/log-session.ts";
 import { startStatusLine } from "../shared/progress.ts";
 import { answer, EXIT, type Terminal, printable, table } from "../shared/terminal.ts";
-import type { Reachlog } from "../../privacy/reachlog-context.ts";
+import type { Reachlog } from "../../privacy/open-log-context.ts";
 
 export const reconcile: MakeCommand = (terminal) =>
   new Command("reconcile")

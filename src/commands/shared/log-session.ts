@@ -5,7 +5,7 @@ import { createEventLog, type EventMetadata } from "../../log/event-log.ts";
 import { refuseNoLog } from "../../privacy/locate-log.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../privacy/open-log.ts";
 import { appendRead, type PersonalRead } from "../../privacy/read-audit.ts";
-import type { Reachlog } from "../../privacy/reachlog-context.ts";
+import type { Reachlog } from "../../privacy/open-log-context.ts";
 import { openReachlog } from "../../service/open-reachlog.ts";
 import { readConfig } from "./command.ts";
 import type { Terminal, CommandEnvironment } from "./terminal.ts";

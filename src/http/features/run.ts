@@ -3,7 +3,7 @@ import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { basis, notReachedReason, recipientSource, runEnd, skipReason, usage } from "../../../events/outreach.ts";
 import { DAILY_LIMIT_MAX } from "../../config/schema.ts";
 import type { RunReport } from "../../outreach/execute-run.ts";
-import { warnOfMissingFields } from "../../outreach/campaigns/change-campaign.ts";
+import { warnOfMissingFields } from "../../outreach/campaigns/check-campaign.ts";
 import { RECIPIENTS_MAX } from "../../outreach/requested/requested-recipients.ts";
 import { findTransientEnd } from "../../outreach/run-end.ts";
 import { rulesForCampaign, toOutreachRules } from "../../outreach/run-rules.ts";

@@ -17,7 +17,7 @@ import { capitalize } from "../../history/event-sentences.ts";
 import { mention, other, quote, say, type Sentence } from "../../history/sentences/sentence.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { countInWords } from "../../platform/format-counts-and-lists.ts";
-import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/page-states-as-of.ts";
+import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/moment-of-console-page.ts";
 import { readDecided } from "./recent-operator-decisions.ts";
 
 const SEVERITIES: readonly Severity[] = ["critical", "error", "warning"];

@@ -4,7 +4,7 @@ import { msOf } from "../../../projections/time-conversion.ts";
 import { readBacklog } from "../../delivery/channel-backlog-and-undelivered.ts";
 import { mention, say, type Sentence } from "../../history/sentences/sentence.ts";
 import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
-import { newestEvents, type PageMoment } from "../../projector/page-states-as-of.ts";
+import { newestEvents, type PageMoment } from "../../projector/moment-of-console-page.ts";
 
 /** Types of events that record an operator's decision, such as to retry a dispatch or to sign in. */
 const DECISIONS: readonly EventType[] = [

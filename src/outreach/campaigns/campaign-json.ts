@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { audience, DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { countPredecessors, type Campaign, type Campaigns } from "../../../projections/campaigns.ts";
 import { count, named, orNull, text, time } from "../../platform/common-schemas.ts";
-import { findTextFault, type CampaignConfig } from "./change-campaign.ts";
+import { findTextFault, type CampaignConfig } from "./check-campaign.ts";
 
 /** Schema of a campaign in answers. */
 export const campaignJson = named(

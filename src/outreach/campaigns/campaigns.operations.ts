@@ -7,7 +7,7 @@ import { STREAMS } from "../../log/event-log.ts";
 import { CAMPAIGN_NAME, count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
 import { countInWords } from "../../platform/format-counts-and-lists.ts";
 import { operation, refusal, refuse, type GivenRefusal, type OperationCaller } from "../../platform/operation.ts";
-import type { Reachlog } from "../../privacy/reachlog-context.ts";
+import type { Reachlog } from "../../privacy/open-log-context.ts";
 import {
   asOf,
   asOfInput,
@@ -30,7 +30,7 @@ import {
   readGapAndTopic,
   type CampaignConfig,
   type CampaignStates,
-} from "./change-campaign.ts";
+} from "./check-campaign.ts";
 import { countAudience, type AudienceCount } from "./count-audience.ts";
 
 /** Maximum length of a campaign's text: all 26 variants, each as long as a message may be. */

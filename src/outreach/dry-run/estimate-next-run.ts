@@ -4,7 +4,7 @@ import type { RunSummary } from "../../../projections/runs.ts";
 import { describeSelection } from "../../history/sentences/outreach.ts";
 import { formatSentence } from "../../history/sentences/sentence.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { PageMoment } from "../../projector/page-states-as-of.ts";
+import type { PageMoment } from "../../projector/moment-of-console-page.ts";
 import { listOpenCampaigns } from "../campaigns/read-campaigns.ts";
 import { dayIn, momentIn } from "../quota-day.ts";
 import { remaining, type RunSelection } from "../run-limits.ts";

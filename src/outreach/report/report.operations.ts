@@ -3,7 +3,7 @@ import { STREAMS } from "../../log/event-log.ts";
 import { record } from "../../log/decide-and-append.ts";
 import { id, text } from "../../platform/common-schemas.ts";
 import { operation, refusal } from "../../platform/operation.ts";
-import type { Reachlog } from "../../privacy/reachlog-context.ts";
+import type { Reachlog } from "../../privacy/open-log-context.ts";
 import { makeReport } from "./report.ts";
 
 interface ReportContext extends Reachlog {

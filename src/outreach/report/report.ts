@@ -16,7 +16,7 @@ import {
 import { findLast, type NewEvent } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { Reachlog } from "../../privacy/reachlog-context.ts";
+import type { Reachlog } from "../../privacy/open-log-context.ts";
 import { momentIn, newestMoment } from "../quota-day.ts";
 import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
 import { readOpenItems } from "../attention/read-attention.ts";

@@ -10,7 +10,7 @@ import { toCommand, withOperations } from "../../../src/commands/shared/operatio
 import { showClicks, showStats } from "../../../src/history/stats-and-clicks.operations.ts";
 import { showResults } from "../../../src/history/results.operations.ts";
 import { showQuota } from "../../../src/outreach/outreach.operations.ts";
-import { forgetClicks as clicksForget } from "../../../src/privacy/privacy.operations.ts";
+import { forgetClicks as clicksForget } from "../../../src/privacy/forget-clicks.operations.ts";
 import { showChange, showHistory } from "../../../src/recipients/history-and-state-change.operations.ts";
 import { forgetRecipient, listRecipients, showRecipient } from "../../../src/recipients/recipients.operations.ts";
 import { loadOperations } from "../../../src/operations.ts";

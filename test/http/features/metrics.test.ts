@@ -1,5 +1,5 @@
 // These tests run parts of the service inside the test process.
-import { USUAL_CHANNELS } from "../../harness/click.ts";
+import { USUAL_CHANNELS } from "../../harness/sample-click.ts";
 import { expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import type { NewEvent } from "../../../src/log/event-log.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import type { Answer } from "../../harness/memory/social-network.ts";
-import { HOUR_MS, MINUTE_MS, type ReadFault } from "./acts.ts";
+import { HOUR_MS, MINUTE_MS, type ReadFault } from "./perform-acts.ts";
 import { SETTLE_MS } from "./instance.ts";
 import type { Fate } from "./process.ts";
 

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { HOUR_MS, listening, MINUTE_MS, trigger, writeToUs } from "./acts.ts";
+import { HOUR_MS, listening, MINUTE_MS, trigger, writeToUs } from "./perform-acts.ts";
 import { CAMPAIGNS, SPRING_GAP_DAYS } from "./campaign-rules.ts";
 import type { House } from "./simulated-world.ts";
 import { hold } from "./operator.ts";

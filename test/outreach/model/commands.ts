@@ -20,7 +20,7 @@ import {
   type Naming,
   unattended,
   writeToUs,
-} from "./acts.ts";
+} from "./perform-acts.ts";
 import type { Cursors } from "../../harness/memory/social-network.ts";
 import { backup, beside, importExport, loseRun, loss, restoreBeside } from "./log-losses.ts";
 import { forget, handOver, rename } from "./erase-and-rename.ts";

@@ -6,7 +6,7 @@ import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
 import { findEncrypted } from "../../../src/privacy/forget.ts";
 import { person } from "../../harness/memory/social-network.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
-import { listening, MINUTE_MS, trigger } from "./acts.ts";
+import { listening, MINUTE_MS, trigger } from "./perform-acts.ts";
 import type { House } from "./simulated-world.ts";
 import { personId, rowOf } from "./initial-state.ts";
 

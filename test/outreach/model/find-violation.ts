@@ -6,7 +6,7 @@
 import * as fc from "fast-check";
 import { campaignCommands, historyCommands } from "./commands.ts";
 import { histories } from "./history.ts";
-import { createLogs } from "./logs.ts";
+import { createLogs } from "./log-with-copies.ts";
 import { createTally } from "./tally.ts";
 
 /** Result of the search, which is its last line of output. */

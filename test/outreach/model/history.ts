@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { HOUR_MS } from "./acts.ts";
+import { HOUR_MS } from "./perform-acts.ts";
 import { historyCommands } from "./commands.ts";
 import { authorize, METADATA, openHouse, type House, type Observer } from "./simulated-world.ts";
 import { OWN } from "../../harness/memory/social-network.ts";
@@ -7,7 +7,7 @@ import { RUN_MAX_MS, SETTLE_MS, type Instance } from "./instance.ts";
 import { Violation, type Attempt, type Books } from "./log-summary.ts";
 import { passGap } from "./campaign-acts.ts";
 import { createLedger, type Ledger } from "./check-protocol-rules.ts";
-import type { Logs } from "./logs.ts";
+import type { Logs } from "./log-with-copies.ts";
 import { homeOf, idOfHandle, personId, setting } from "./initial-state.ts";
 import { nextOpening } from "./wall-clock.ts";
 import type { Tally } from "./tally.ts";

@@ -10,7 +10,7 @@ import { importSuppressions } from "../../../src/recipients/import-suppressions.
 import { suppress } from "../../../src/recipients/suppress.ts";
 import { SILENT, toStateContext } from "../../harness/memory/temporary-log.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
-import { listening, MINUTE_MS, named, suppression, trigger, writeToUs } from "./acts.ts";
+import { listening, MINUTE_MS, named, suppression, trigger, writeToUs } from "./perform-acts.ts";
 import { METADATA, type House } from "./simulated-world.ts";
 import { NO_SNAPSHOTS } from "./instance.ts";
 import { rename } from "./erase-and-rename.ts";

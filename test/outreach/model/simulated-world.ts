@@ -13,7 +13,7 @@ import { createCampaigns } from "./campaign-rules.ts";
 import { createClockwork, createPick, type Clockwork } from "./step-scheduler.ts";
 import { createGrant, type Grant } from "./grant.ts";
 import { startInstance, type Instance } from "./instance.ts";
-import type { Log } from "./logs.ts";
+import type { Log } from "./log-with-copies.ts";
 import { idOfHandle, personId, rowsOf, socialUser, type Kind, type Setting } from "./initial-state.ts";
 import { createWitness, type Noted, type Witness } from "./recorded-calls.ts";
 

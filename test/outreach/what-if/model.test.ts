@@ -9,7 +9,7 @@ import { historyCommands } from "../model/commands.ts";
 import { histories } from "../model/history.ts";
 import type { House } from "../model/simulated-world.ts";
 import { RUN_MAX_MS, TEMPLATE } from "../model/instance.ts";
-import { createLogs } from "../model/logs.ts";
+import { createLogs } from "../model/log-with-copies.ts";
 import { createTally } from "../model/tally.ts";
 import { isWhole } from "../../harness/case-count.ts";
 

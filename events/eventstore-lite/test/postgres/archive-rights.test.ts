@@ -5,7 +5,7 @@ import { StoreUnusable } from "eventstore-lite/testing";
 import postgres from "postgres";
 import { newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
 import { newDatabase } from "../../src/testing/postgres-server.ts";
-import { archiveTo } from "../segments/archive-places.ts";
+import { archiveTo } from "../segments/archived-logs-by-engine.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

@@ -9,7 +9,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { join } from "node:path";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { newEvent, refusalOf, take } from "../../src/testing/contract/events.ts";
-import { archiveTo, createPlaces, eventsOf } from "./archive-places.ts";
+import { archiveTo, createPlaces, eventsOf } from "./archived-logs-by-engine.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
-import { archiveTo, createPlaces } from "./archive-places.ts";
+import { archiveTo, createPlaces } from "./archived-logs-by-engine.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 
 const PLACES = createPlaces(temporaryLogs());

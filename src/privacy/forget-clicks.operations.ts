@@ -5,7 +5,7 @@ import { countInWords } from "../platform/format-counts-and-lists.ts";
 import { ipAddress } from "../platform/ip-address.ts";
 import { operation, refusal, type OperationFile } from "../platform/operation.ts";
 import { certifyErasure, forgetAddress, type Forgotten } from "./forget.ts";
-import type { Reachlog, WriteContext } from "./reachlog-context.ts";
+import type { Reachlog, WriteContext } from "./open-log-context.ts";
 
 export const NOT_REACHED =
   "Data at networks, in chats and in backups of the key file is not erased. This cannot be undone. A large log takes a while.";

@@ -4,7 +4,7 @@ import type { Audience, CampaignDefinition } from "../../../events/campaign.ts";
 import { campaigns, countPredecessors } from "../../../projections/campaigns.ts";
 import { contacts } from "../../../projections/contacts.ts";
 import { links } from "../../../projections/links.ts";
-import { findCampaignFault } from "../../../src/outreach/campaigns/change-campaign.ts";
+import { findCampaignFault } from "../../../src/outreach/campaigns/check-campaign.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 
 const config = loadConfig({ CONTACT_GAP_DAYS: "20", LINK_BASE: "https://go.example" }, () => "");

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openDatabase } from "eventstore-lite/postgres";
 import { startPostgres } from "eventstore-lite/testing";
-import { CLICK } from "../harness/click.ts";
+import { CLICK } from "../harness/sample-click.ts";
 import { ended, exported, openInstallation, stop, until, type Running } from "../harness/process.ts";
 import { healthOf } from "./instances.ts";
 
