@@ -78,7 +78,9 @@ export const openOutreach = (...listed: readonly string[]): Promise<OutreachHarn
  */
 export async function openOutreachOn(engine: LogEngine, ...listed: readonly string[]): Promise<OutreachHarness> {
   const busy: (() => boolean)[] = [];
-  const time = createVirtualTime(START, () => busy.some((isBusy) => isBusy()));
+  const head = { written: 0 };
+  let starting = 0;
+  const time = createVirtualTime(START, () => starting > 0 || busy.some((isBusy) => isBusy()));
   const clock = (): number => time.now();
   let ids = 0;
   const makeId = (): string => `id-${(ids += 1)}`;
@@ -90,14 +92,21 @@ export async function openOutreachOn(engine: LogEngine, ...listed: readonly stri
     time,
     network,
     async start(settings = {}) {
-      const { instance, isBusy, dispose } = await startInstance({ time, network, store: log.store, makeId, settings });
-      busy.push(isBusy);
-      log.use({ [Symbol.asyncDispose]: dispose });
-      return instance;
+      starting += 1;
+      try {
+        const making = { time, network, store: log.store, head, makeId, settings };
+        const { instance, isBusy, dispose } = await startInstance(making);
+        busy.push(isBusy);
+        log.use({ [Symbol.asyncDispose]: dispose });
+        return instance;
+      } finally {
+        starting -= 1;
+      }
     },
     async append(newEvents) {
       const stream = newEvents[0]?.type.startsWith("Account") === true ? STREAMS.account : STREAMS.outreach;
-      await log.eventLog.append(stream, newEvents, METADATA);
+      const { last } = await log.eventLog.append(stream, newEvents, METADATA);
+      head.written = Math.max(head.written, last);
     },
     list: (...ids) => world.append(ids.map((id) => addedOf({ id }))),
   };
@@ -112,12 +121,14 @@ interface Making {
   readonly time: VirtualTime;
   readonly network: SimulatedNetwork;
   readonly store: EventStore<Event>;
+  /** Newest position that any of the simulated processes or the test appended. */
+  readonly head: { written: number };
   readonly makeId: () => string;
   readonly settings: Partial<OutreachContext>;
 }
 
-async function startInstance({ time, network, store, makeId, settings }: Making) {
-  const life = createLife(store);
+async function startInstance({ time, network, store, head, makeId, settings }: Making) {
+  const life = createLife(store, head);
   // Names of the deleted keys, in place of a key store. A key store deletes keys when an instance reads the event of an
   // erasure.
   const deleted = new Set<string>();
@@ -182,15 +193,17 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
   return { instance, isBusy: life.isBusy, dispose };
 }
 
-/** Counts the pending work of a simulated process, and can let the process die before, after or between its calls. */
-function createLife(store: EventStore<Event>) {
+/**
+ * Counts the pending work of a simulated process, and can let the process die before, after or between its calls. The
+ * process is also at work while its projections lag behind what others appended.
+ */
+function createLife(store: EventStore<Event>, head: Making["head"]) {
   const never = new Promise<never>(() => {});
   const death = Promise.withResolvers<void>();
   let dead = false;
   let callsLeft = Infinity;
   let lastTakesEffect = false;
   let underWay = 0;
-  let written = 0;
   let projector: Projector | undefined;
 
   const die = (): void => {
@@ -221,7 +234,7 @@ function createLife(store: EventStore<Event>) {
     append: (stream, events, options) =>
       call(async () => {
         const appended = await store.append(stream, events, options);
-        written = Math.max(written, appended.last);
+        head.written = Math.max(head.written, appended.last);
         return appended;
       }),
     head: () => call(() => store.head()),
@@ -260,7 +273,7 @@ function createLife(store: EventStore<Event>) {
     },
     dead: death.promise,
     isDead: () => dead,
-    isBusy: () => !dead && (underWay > 0 || (projector?.position ?? 0) < written),
+    isBusy: () => !dead && (underWay > 0 || (projector?.position ?? 0) < head.written),
     follow: (followed: Projector): void => {
       projector = followed;
     },
