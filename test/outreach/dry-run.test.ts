@@ -43,7 +43,7 @@ const phase = fc.record({
   messages: fc.array(fc.record({ id: anyId, text: fc.constantFrom("hello", "hello", "stop") }), { maxLength: 4 }),
   retried: fc.array(anyId, { maxLength: 2 }),
 });
-type Run = Awaited<ReturnType<OutreachHarness["start"]>>["run"];
+type Instance = Awaited<ReturnType<OutreachHarness["start"]>>;
 type Phase = typeof phase extends fc.Arbitrary<infer T> ? T : never;
 
 const answer = fc.constantFrom<(Answer | undefined)[]>(undefined, "recipient_closed", "not_permitted", "unreachable");
@@ -86,15 +86,18 @@ async function enter({ network, append }: OutreachHarness, { looks, imports, sup
 }
 
 /**
- * Repeats dry runs until one finds no new inbox message, and returns its preview. An earlier dry run records new
- * messages, so its preview may differ from what the run then does.
+ * Repeats dry runs until one learns nothing, and returns its preview. An earlier one records new messages, and which id
+ * a handle has, so its preview may differ from what the run then does.
  */
-async function rehearse({ events }: OutreachHarness, run: Run): Promise<RunReport["preview"]> {
-  const found = async (): Promise<number> => (await events("DirectMessageReceived", "RecipientSuppressed")).length;
+async function rehearse({ events }: OutreachHarness, { run, projector }: Instance): Promise<RunReport["preview"]> {
+  const learned = async () => ({
+    events: (await events("DirectMessageReceived", "RecipientSuppressed")).length,
+    people: [...projector.state("contacts").people.values()].map(({ id, username }) => ({ id, username })),
+  });
   for (;;) {
-    const before = await found();
+    const before = await learned();
     const { preview } = await run({ dryRun: true });
-    if ((await found()) === before) return preview;
+    if (Bun.deepEquals(await learned(), before)) return preview;
   }
 }
 
@@ -112,10 +115,11 @@ test("a dry run predicts the messages, skips, end and highest cost of the next r
         world.network.pageMax = pageMax;
         world.network.lists.set("1", PEOPLE.toReversed());
         const rules = { ...RULES, requireConsent, dailyLimit, template: parseTemplate(template) };
-        const { run, context } = await world.start({
+        const instance = await world.start({
           rules,
           sources: [openSource("again"), ...sources, openSource("last")],
         });
+        const { run, context } = instance;
         await enter(world, before);
         world.network.answers.push(...answers);
         await run();
@@ -123,7 +127,7 @@ test("a dry run predicts the messages, skips, end and highest cost of the next r
         world.time.jump(DAY_MS);
         await enter(world, now);
 
-        const preview = await rehearse(world, run);
+        const preview = await rehearse(world, instance);
         const known = structuredClone(outreachState(context));
         const { reason, run_id, usage } = await run();
         const told = await world.events("DirectMessageAttempted", "DirectMessageSkipped");
