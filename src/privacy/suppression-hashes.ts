@@ -4,6 +4,13 @@ import type { Recipient } from "../../events/outreach.ts";
 /** Returns the keyed hashes of a recipient's given names (id and handle). */
 export type HashesOf = (recipient: Recipient) => readonly string[];
 
+/** Names of a recipient and their hashes. */
+interface Hashed {
+  readonly id: string | undefined;
+  readonly username: string | undefined;
+  readonly hashes: readonly string[];
+}
+
 /**
  * Returns a function that hashes a recipient's id and handle with a key (HMAC-SHA-256, base64url). A suppression keeps
  * the hashes, so that it survives the recipient's erasure. Without the key they reveal nothing.
@@ -12,8 +19,17 @@ export function createSuppressionHashes(key: Uint8Array): HashesOf {
   // The kind is hashed too, because an id and a handle of the same characters are two recipients.
   const hash = (kind: "id" | "handle", value: string): string =>
     createHmac("sha256", key).update(`${kind}\n${value}`, "utf8").digest("base64url");
-  return ({ id, username }) => [
-    ...(id === undefined ? [] : [hash("id", id)]),
-    ...(username === undefined ? [] : [hash("handle", username.toLowerCase())]),
-  ];
+  // A page that counts recipients judges each contact again at every request. A contact's names may change in place.
+  const known = new WeakMap<Recipient, Hashed>();
+  return (recipient) => {
+    const { id, username } = recipient;
+    const earlier = known.get(recipient);
+    if (earlier !== undefined && earlier.id === id && earlier.username === username) return earlier.hashes;
+    const hashes = [
+      ...(id === undefined ? [] : [hash("id", id)]),
+      ...(username === undefined ? [] : [hash("handle", username.toLowerCase())]),
+    ];
+    known.set(recipient, { id, username, hashes });
+    return hashes;
+  };
 }

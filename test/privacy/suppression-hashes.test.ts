@@ -13,6 +13,15 @@ test("a recipient has one hash for the id and one for the handle in any case", (
   expect(hashes({})).toEqual([]);
 });
 
+test("the hashes follow a recipient whose names change", () => {
+  const recipient: { id?: string; username?: string } = { username: "ada" };
+  expect(hashes(recipient)).toEqual(hashes({ username: "ada" }));
+  recipient.username = "ada_builds";
+  expect(hashes(recipient)).toEqual(hashes({ username: "ada_builds" }));
+  recipient.id = "1001";
+  expect(hashes(recipient)).toEqual(hashes({ id: "1001", username: "ada_builds" }));
+});
+
 test("hashes differ between an id and a handle of the same digits, and between keys", () => {
   const [ofId] = hashes({ id: "1001" });
   expect(hashes({ username: "1001" })).not.toContain(ofId);
