@@ -20,7 +20,7 @@ describe("the append-only triggers refuse", () => {
   for (const sql of attempts) {
     test(sql, async () => {
       const file = newLogPath();
-      await using store = await openSqliteStore({ file });
+      await using store = await openSqliteStore({ file, writerThread: false });
       await store.append("a", newEvents(2));
       const raw = new DatabaseSync(file);
       expect(() => raw.exec(sql)).toThrow("append-only");
@@ -75,7 +75,7 @@ describe("verify names the position of", () => {
   for (const [what, [sql, position, reason]] of Object.entries(tampering)) {
     test(what, async () => {
       const file = newLogPath();
-      await using store = await openSqliteStore({ file });
+      await using store = await openSqliteStore({ file, writerThread: false });
       for (let count = 0; count < 4; count += 1) {
         await store.append("a", [newEvent("T", count)]);
         await store.append("b", [newEvent("T", count)]);
@@ -106,7 +106,7 @@ describe("verify names the position of", () => {
 
   test("no fault in a truncated log, which only an exported head reveals", async () => {
     const file = newLogPath();
-    await using store = await openSqliteStore({ file });
+    await using store = await openSqliteStore({ file, writerThread: false });
     await store.append("a", newEvents(9));
     const exported = await store.head();
     tamper(file, "DELETE FROM events WHERE position > 7");
@@ -118,7 +118,7 @@ describe("verify names the position of", () => {
 
 async function expectFaultInNewChain(sql: string, { position, reason }: { position: number; reason: string }) {
   const file = newLogPath();
-  await using store = await openSqliteStore({ file });
+  await using store = await openSqliteStore({ file, writerThread: false });
   await store.append("a", newEvents(5));
   tamper(file, sql);
   rebuildChain(file);

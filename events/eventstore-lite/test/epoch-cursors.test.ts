@@ -10,7 +10,7 @@ const newLogPath = temporaryLogs();
 
 /** Returns a store with a log of five events, and the file of a backup that was made of it. */
 async function backedUp(): Promise<{ store: EventStore; copy: string }> {
-  const store = await openSqliteStore({ file: newLogPath() });
+  const store = await openSqliteStore({ file: newLogPath(), writerThread: false });
   await store.append("a", newEvents(5));
   const copy = newLogPath();
   await store.backup(copy);
@@ -21,7 +21,7 @@ async function backedUp(): Promise<{ store: EventStore; copy: string }> {
 function restore(copy: string): Promise<EventStore> {
   const file = newLogPath();
   copyFileSync(copy, file);
-  return openSqliteStore({ file, owner: true });
+  return openSqliteStore({ file, owner: true, writerThread: false });
 }
 
 /** Returns, for each cursor, the position at which its consumer resumes, or the reason of the refusal. */
@@ -39,11 +39,11 @@ async function refusal(store: EventStore, cursor: Cursor): Promise<unknown> {
 describe("a cursor", () => {
   test("stays valid after a restart", async () => {
     const file = newLogPath();
-    const first = await openSqliteStore({ file });
+    const first = await openSqliteStore({ file, writerThread: false });
     await first.append("a", newEvents(5));
     const cursor = first.cursor(3);
     await first[Symbol.asyncDispose]();
-    await using store = await openSqliteStore({ file });
+    await using store = await openSqliteStore({ file, writerThread: false });
     expect([store.epoch, await store.after(cursor)]).toEqual([first.epoch, 4]);
   });
 
@@ -106,7 +106,7 @@ test("a log reports how it began, even after appends", async () => {
     [imported, "import"],
   ] as const) {
     for (const append of [true, false]) {
-      await using opened = await openSqliteStore({ file });
+      await using opened = await openSqliteStore({ file, writerThread: false });
       expect(opened.begunAs).toBe(begunAs);
       if (append) await opened.append("a", newEvents(1));
     }

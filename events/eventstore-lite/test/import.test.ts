@@ -19,7 +19,7 @@ async function* each(events: readonly StoredEvent[]): AsyncGenerator<StoredEvent
 /** Returns six stored events of a log with two streams and two different times. */
 async function recorded(): Promise<StoredEvent[]> {
   let now = 1_000;
-  await using store = await openSqliteStore({ file: newLogPath(), clock: () => now });
+  await using store = await openSqliteStore({ file: newLogPath(), clock: () => now, writerThread: false });
   await store.append("a", [newEvent("T", { text: "é\n\u2028\ud800" }), newEvent("T", null)], { key: "k" });
   await store.append("b", [newEvent("U", [1e21, -0, "x"])]);
   now = 2_000;
@@ -37,7 +37,7 @@ describe("an import", () => {
     const events = await recorded();
     const file = newLogPath();
     const head = await importSqliteLog({ file, events: each(events) });
-    await using store = await openSqliteStore({ file });
+    await using store = await openSqliteStore({ file, writerThread: false });
     expect(head).toEqual({ position: 6, hash: events[5]!.hash, time: "1970-01-01T00:00:02.000Z" });
     expect(await store.head()).toEqual(head);
     expect(await take(store.readStored())).toStrictEqual(events);
@@ -50,7 +50,7 @@ describe("an import", () => {
   test("continues with the next position and version of the exported log", async () => {
     const file = newLogPath();
     await importSqliteLog({ file, events: each(await recorded()) });
-    await using store = await openSqliteStore({ file });
+    await using store = await openSqliteStore({ file, writerThread: false });
     expect(await store.append("a", [newEvent()], { expected: 5 })).toMatchObject({ first: 7, version: 6 });
     expect(await store.verify()).toMatchObject({ ok: true, checked: 7 });
   });
@@ -60,7 +60,7 @@ describe("an import", () => {
     const stores = [];
     for (const file of [newLogPath(), newLogPath()]) {
       await importSqliteLog({ file, events: each(events) });
-      stores.push(await openSqliteStore({ file }));
+      stores.push(await openSqliteStore({ file, writerThread: false }));
     }
     const [first, second] = stores;
     expect(first!.id).not.toBe(second!.id);
@@ -72,16 +72,16 @@ describe("an import", () => {
   test("without events gives an empty log", async () => {
     const file = newLogPath();
     expect(await importSqliteLog({ file, events: each([]) })).toMatchObject({ position: 0 });
-    await using store = await openSqliteStore({ file });
+    await using store = await openSqliteStore({ file, writerThread: false });
     expect(await store.append("a", [newEvent()])).toMatchObject({ first: 1 });
   });
 
   test("replaces a log without events", async () => {
     const file = newLogPath();
-    const before = await openSqliteStore({ file, owner: true });
+    const before = await openSqliteStore({ file, owner: true, writerThread: false });
     await before[Symbol.asyncDispose]();
     await importSqliteLog({ file, events: each(await recorded()) });
-    await using store = await openSqliteStore({ file });
+    await using store = await openSqliteStore({ file, writerThread: false });
     expect(await store.head()).toMatchObject({ position: 6 });
     expect(store.id).not.toBe(before.id);
   });
@@ -165,23 +165,23 @@ describe("an import does not replace", () => {
     const file = newLogPath();
     const events = await recorded();
     {
-      await using store = await openSqliteStore({ file });
+      await using store = await openSqliteStore({ file, writerThread: false });
       await store.append("mine", [newEvent()]);
     }
     expect(await refusalOf(importSqliteLog({ file, events: each(events) }))).toMatchObject({ name: "TargetTaken" });
-    await using store = await openSqliteStore({ file });
+    await using store = await openSqliteStore({ file, writerThread: false });
     expect(await take(store.read())).toMatchObject([{ stream: "mine" }]);
   });
 
   test("a log with an owner, even an empty one", async () => {
     const file = newLogPath();
-    await using _owner = await openSqliteStore({ file, owner: true });
+    await using _owner = await openSqliteStore({ file, owner: true, writerThread: false });
     expect(await refusalOf(importSqliteLog({ file, events: each([]) }))).toBeInstanceOf(StoreOwned);
   });
 
   test("an empty log that another program has open", async () => {
     const file = newLogPath();
-    await using store = await openSqliteStore({ file });
+    await using store = await openSqliteStore({ file, writerThread: false });
     const refused = await refusalOf(importSqliteLog({ file, events: each(await recorded()) }));
     expect(refused).toMatchObject({ name: "TargetTaken", message: expect.stringContaining("in use") });
     expect(await store.append("a", [newEvent()])).toMatchObject({ first: 1 });
@@ -191,11 +191,11 @@ describe("an import does not replace", () => {
     const file = newLogPath();
     const events = async function* () {
       yield* await recorded();
-      await using store = await openSqliteStore({ file });
+      await using store = await openSqliteStore({ file, writerThread: false });
       await store.append("mine", [newEvent()]);
     };
     expect(await refusalOf(importSqliteLog({ file, events: events() }))).toMatchObject({ name: "TargetTaken" });
-    await using store = await openSqliteStore({ file });
+    await using store = await openSqliteStore({ file, writerThread: false });
     expect(await store.head()).toMatchObject({ position: 1 });
   });
 

@@ -13,7 +13,7 @@ import { archiveTo, createPlaces, eventsOf } from "./archived-logs-by-engine.ts"
 import { temporaryLogs } from "../temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
-const PLACES = createPlaces(newLogPath);
+const PLACES = createPlaces(newLogPath, { writerThread: false });
 
 const STREAMS = 5;
 

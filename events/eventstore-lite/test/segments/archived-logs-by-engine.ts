@@ -24,6 +24,9 @@ export interface Place {
 /** Returns the places by engine. Call it at the top of a test file: a test's places are freed after the test. */
 export function createPlaces(
   newLogPath: ReturnType<typeof temporaryLogs>,
+  {
+    writerThread = true,
+  }: { /** False saves starting a thread for each store. */ readonly writerThread?: boolean } = {},
 ): readonly (readonly [engine: "SQLite" | "PostgreSQL", make: () => Promise<Place>])[] {
   /** Places whose log was changed only by stores, so that later tests may reuse them. */
   const unchanged = new Set<LogPlace>();
@@ -39,7 +42,7 @@ export function createPlaces(
         const folder = join(dirname(file), "segments");
         return {
           folder,
-          open: (segments = createSegmentFolder(folder)) => openSqliteStore({ file, segments }),
+          open: (segments = createSegmentFolder(folder)) => openSqliteStore({ file, segments, writerThread }),
           async change(sql) {
             const db = new DatabaseSync(file);
             try {
@@ -88,7 +91,7 @@ export function createPlaces(
         return {
           folder,
           change,
-          open: (segments = createSegmentFolder(folder)) => openPostgresStore({ url, schema, segments }),
+          open: (segments = createSegmentFolder(folder)) => openPostgresStore({ url, schema, segments, writerThread }),
           async count(table) {
             const owner = postgres(url, { max: 1 });
             try {
