@@ -9,14 +9,14 @@ import {
   type NewEvent,
   type Recorded as Stored,
 } from "eventstore-lite";
-import * as access from "./access.ts";
+import * as access from "./token-use-keys-and-personal-reads.ts";
 import * as account from "./account.ts";
 import * as campaign from "./campaign.ts";
-import { createCiphertexts } from "./ciphertexts.ts";
+import { createCiphertexts } from "./encrypt-personal-members.ts";
 import * as delivery from "./delivery.ts";
 import { InvalidEvent, type EventMeta, type EventOf, type EventSpec } from "./event.ts";
-import * as idempotency from "./idempotency.ts";
-import * as restores from "./restores-and-backups.ts";
+import * as idempotency from "./answered-request.ts";
+import * as restores from "./backup-restore-archive-and-log-repair.ts";
 import * as outreach from "./outreach.ts";
 import * as personal from "./erasure.ts";
 import * as projection from "./rebuilds-and-what-if.ts";
@@ -24,7 +24,7 @@ import { ciphertextOf, type Opened } from "./divide-personal-data.ts";
 import { type HiddenOf, type PersonalSpec, type Encryptor, ENCRYPTED } from "./declare-personal-members.ts";
 import * as tracking from "./clicks-links-conversions.ts";
 import * as verification from "./verification.ts";
-import * as webhook from "./webhook.ts";
+import * as webhook from "./webhook-subscriptions.ts";
 
 /** Definitions of all event types. A new type is added here and nowhere else. */
 export const eventSpecs = [

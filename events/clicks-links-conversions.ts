@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { clickChannel } from "./channel-names.ts";
+import { clickChannel } from "./channels-and-lanes.ts";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./declare-personal-members.ts";
 

@@ -1,5 +1,5 @@
 import { Type, type Static, type TProperties } from "@sinclair/typebox";
-import { channelName, lane } from "./channel-names.ts";
+import { channelName, lane } from "./channels-and-lanes.ts";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./declare-personal-members.ts";
 import { sources } from "./position-ranges.ts";

@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import manifest from "../package.json" with { type: "json" };
 import { bundle, ROOT } from "./bundle.ts";
 import { manPage } from "./man-page.ts";
-import { packFolder } from "./pack-folder.ts";
+import { packFolder } from "./pack-npm-package.ts";
 
 const { values } = parseArgs({ options: { out: { type: "string", default: join(ROOT, "dist") } } });
 const folder = join(values.out, "npm");

@@ -3,9 +3,9 @@ import { backups } from "./backups.ts";
 import { campaigns } from "./campaigns.ts";
 import { clicks } from "./clicks.ts";
 import { contacts } from "./contacts.ts";
-import { conversions } from "./conversions.ts";
+import { conversions } from "./conversion-counts.ts";
 import { deliveries } from "./deliveries.ts";
-import { inbox } from "./inbox.ts";
+import { inbox } from "./inbox-reading-position.ts";
 import { links } from "./links.ts";
 import { news } from "./news.ts";
 import type { Projection } from "./projection.ts";
@@ -17,12 +17,12 @@ import { results } from "./results.ts";
 import { rewindResults } from "./rewind-results.ts";
 import { run } from "./current-run.ts";
 import { runs } from "./runs.ts";
-import { signals } from "./signal-counts.ts";
-import { sources } from "./source-cursors.ts";
-import { stats } from "./stats.ts";
+import { signals } from "./incoming-message-signals.ts";
+import { sources } from "./recipient-source-cursors.ts";
+import { stats } from "./message-totals.ts";
 import { suspected } from "./suspected-clicks.ts";
 import { tokens } from "./token-use.ts";
-import { timeline } from "./messages-by-quarter-hour.ts";
+import { timeline } from "./message-outcomes-by-quarter-hour.ts";
 import { visits } from "./visits-by-day.ts";
 
 /** All projections. A new projection is added here and nowhere else. */

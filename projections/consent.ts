@@ -1,6 +1,6 @@
 import type { DataOf } from "../events/catalog.ts";
 import type { Basis, Tracking } from "../events/outreach.ts";
-import { DAY_MS, msOf } from "./time-conversion.ts";
+import { DAY_MS, msOf } from "./parse-log-times.ts";
 
 /**
  * Evidence of a recipient's consent or objection: when (ISO 8601), where and to which wording they agreed or objected.

@@ -1,8 +1,8 @@
 import { markOfErased } from "../events/declare-personal-members.ts";
 import type { Recipient } from "../events/outreach.ts";
 import { unitedConsent } from "./consent.ts";
-import { type Change, replaceFormer, willChange } from "./contact-former-values.ts";
-import { uniteCampaigns, uniteOutreach } from "./contact-campaigns.ts";
+import { type Change, replaceFormer, willChange } from "./contact-changes-to-rewind.ts";
+import { uniteCampaigns, uniteOutreach } from "./contact-outreach-by-campaign.ts";
 import { type Contact, type Contacts, inAscendingOrder, later, newContact } from "./contact.ts";
 
 /**

@@ -1,13 +1,19 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { SkipReason } from "../events/outreach.ts";
 import { type ConsentRecord, consentAfter, earlier, withoutStaleTracking } from "./consent.ts";
-import { changeAll, changeOutreach, outreachByCampaign, outreachIn, turnToCampaign } from "./contact-campaigns.ts";
-import { type Change, noteChanges, replaceRefused } from "./contact-former-values.ts";
+import {
+  changeAll,
+  changeOutreach,
+  outreachByCampaign,
+  outreachIn,
+  turnToCampaign,
+} from "./contact-outreach-by-campaign.ts";
+import { type Change, noteChanges, replaceRefused } from "./contact-changes-to-rewind.ts";
 import { countField, findContact, isUnnamed, meant, meet } from "./contact-identity.ts";
 import { type CampaignOutreach, type Contact, type Contacts, isOwnRefusal, later } from "./contact.ts";
 import type { Projection } from "./projection.ts";
 import { FETCH_MS } from "./suspected-clicks.ts";
-import { msOf } from "./time-conversion.ts";
+import { msOf } from "./parse-log-times.ts";
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",

@@ -1,6 +1,6 @@
 import type { Folded } from "../events/catalog.ts";
 import { positionsOf } from "../events/position-ranges.ts";
-import { msOf } from "./time-conversion.ts";
+import { msOf } from "./parse-log-times.ts";
 
 /**
  * Status of a dispatch that waits for an operator's decision. `dead`: it was given up. `in_doubt`: it is not known if

@@ -7,7 +7,7 @@ import {
   type ChannelName,
   type Lane,
   type WebhookChannel,
-} from "../events/channel-names.ts";
+} from "../events/channels-and-lanes.ts";
 import {
   DISPATCHED_TYPES,
   isSubscribed,
@@ -18,7 +18,7 @@ import {
   subscriptionBy,
   type OutcomeType,
   type Subscription,
-} from "../events/dispatch-rules.ts";
+} from "../events/dispatches-requested-by-events.ts";
 import { forEachPosition, positionsOf } from "../events/position-ranges.ts";
 import {
   listEnded,
@@ -29,8 +29,8 @@ import {
   type EndsUndelivered,
 } from "./dead-letters.ts";
 import type { Projection } from "./projection.ts";
-import { quarterAt, type Quarters } from "./quarter-hours.ts";
-import { msOf } from "./time-conversion.ts";
+import { quarterAt, type Quarters } from "./count-by-quarter-hour.ts";
+import { msOf } from "./parse-log-times.ts";
 
 /**
  * State of one lane (queue) of a channel. The pending dispatches themselves are events in the log; this state records

@@ -1,10 +1,10 @@
-import type { ChannelName, Lane } from "../events/channel-names.ts";
+import type { ChannelName, Lane } from "../events/channels-and-lanes.ts";
 import type { EventType, Folded } from "../events/catalog.ts";
 import type { RunEnd } from "../events/outreach.ts";
 import { countPositions } from "../events/position-ranges.ts";
 import type { Projection } from "./projection.ts";
-import { quarterAt, recentQuarterAt, type Quarters } from "./quarter-hours.ts";
-import { msOf } from "./time-conversion.ts";
+import { quarterAt, recentQuarterAt, type Quarters } from "./count-by-quarter-hour.ts";
+import { msOf } from "./parse-log-times.ts";
 
 /** Events of one kind within a quarter of an hour. */
 export interface NewsCount {

@@ -1,5 +1,5 @@
 import type { Projection } from "./projection.ts";
-import { msOf } from "./time-conversion.ts";
+import { msOf } from "./parse-log-times.ts";
 
 /**
  * Messages that count against the quota, by day and in the last 24 hours. A message counts from the intent to send it.

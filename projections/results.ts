@@ -2,9 +2,9 @@ import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
-import { linksOf } from "./link-keys.ts";
+import { linksOf } from "./find-links-in-text.ts";
 import { FETCH_MS } from "./suspected-clicks.ts";
-import { msOf } from "./time-conversion.ts";
+import { msOf } from "./parse-log-times.ts";
 
 type Attempted = DataOf<"DirectMessageAttempted">;
 

@@ -1,6 +1,6 @@
 import { indexAttempt, noteSent, results, type Message, type Results, type TrackedClicks } from "./results.ts";
 import { upTo } from "./rewind-contacts.ts";
-import { msOf } from "./time-conversion.ts";
+import { msOf } from "./parse-log-times.ts";
 
 /** Number of messages handled between two steps of a rewind: some tenths of a millisecond. */
 const STEP_MESSAGES = 512;

@@ -1,7 +1,7 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { RunEnd, SkipReason } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
-import { DAY_CHARACTERS } from "./time-conversion.ts";
+import { DAY_CHARACTERS } from "./parse-log-times.ts";
 
 /** Summary of one run or dry run. */
 export interface RunSummary {

@@ -1,9 +1,9 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
-import { quarterAt, recentQuarterAt, type Quarters } from "./quarter-hours.ts";
-import { dropOldest, type Recent } from "./recent-links.ts";
-import { linkKey, linksOf } from "./link-keys.ts";
-import { msOf } from "./time-conversion.ts";
+import { quarterAt, recentQuarterAt, type Quarters } from "./count-by-quarter-hour.ts";
+import { dropOldest, type Recent } from "./drop-oldest-links.ts";
+import { linkKey, linksOf } from "./find-links-in-text.ts";
+import { msOf } from "./parse-log-times.ts";
 
 /**
  * Counts of clicks. `clicks` excludes those of bots and includes `suspected` ones, which are likely the network's own.

@@ -1,10 +1,10 @@
 import type { Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
-import { dropOldest, COUNTED_LINKS_MAX, type Recent } from "./recent-links.ts";
-import { linkKey, linksOf } from "./link-keys.ts";
+import { dropOldest, COUNTED_LINKS_MAX, type Recent } from "./drop-oldest-links.ts";
+import { linkKey, linksOf } from "./find-links-in-text.ts";
 import { judgeRequest, noFetches, noteMessage, type Fetches, type Verdicts } from "./suspected-clicks.ts";
-import { DAY_CHARACTERS, msOf, toDay } from "./time-conversion.ts";
-import { addVisitor, estimateVisitors } from "./visitor-estimate.ts";
+import { DAY_CHARACTERS, msOf, toDay } from "./parse-log-times.ts";
+import { addVisitor, estimateVisitors } from "./estimate-visitors.ts";
 
 export interface VisitCounts {
   /** Clicks of visitors, including anonymous clicks and those suspected to be the network's own. */

@@ -1,4 +1,4 @@
-import type { StoryLog } from "./invented-history/story-log.ts";
+import type { StoryLog } from "./invented-history/story-log-interface.ts";
 import { toPersonOnX } from "./invented-history/people.ts";
 import { STORY_ACCOUNT } from "./invented-history/replies.ts";
 import { storyPeople, writeStory } from "./invented-history/story.ts";

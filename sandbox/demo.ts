@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { STORY_DOMAIN } from "./invented-history/clicks.ts";
-import { OPERATOR, type StoryLog } from "./invented-history/story-log.ts";
+import { OPERATOR, type StoryLog } from "./invented-history/story-log-interface.ts";
 import { CAMPAIGNS } from "./invented-history/story.ts";
 import { createCaller, createMovedClock, importList, makeHistory, type RunningService } from "./demo-history.ts";
 import { makeBusyHistory } from "./demo-busy-history.ts";
 import { createDemoInstances } from "./demo-instances.ts";
 import { startShop } from "./shop.ts";
 import { startSandbox } from "./sandbox.ts";
-import { settingsOf, type Choice } from "./settings.ts";
+import { settingsOf, type Choice } from "./service-settings.ts";
 
 const TEMPLATE = `Hi {{name|there}}, thanks for asking about {{product|our product}}: {{link https://shop.example/welcome}}
 ---

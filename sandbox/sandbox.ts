@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { createClock } from "./clock.ts";
 import { control } from "./control/routes.ts";
 import { exchange } from "./handle-request.ts";
-import { isOrigin } from "./network.ts";
-import { credentialsOf, urlsOf, type Credentials, type Urls } from "./settings.ts";
+import { isOrigin } from "./network-origins.ts";
+import { credentialsOf, urlsOf, type Credentials, type Urls } from "./service-settings.ts";
 import { tooLarge, toRequest, writeAnswer } from "./node-http.ts";
 import { createWorld, handlersOf, removeObstacles, type ControlledWorld, type WorldOptions } from "./world.ts";
 

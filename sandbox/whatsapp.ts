@@ -2,7 +2,7 @@ import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
 import { graphError, graphRefusal } from "./graph-errors.ts";
 import { renderWhatsapp, type ShownText } from "./render-chat-markup.ts";
-import { ORIGINS, type Refusals } from "./network.ts";
+import { ORIGINS, type Refusals } from "./network-origins.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./record-received.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./read-request.ts";

@@ -1,9 +1,9 @@
 import { runCommandLine } from "./commands/shared/root-command.ts";
-import { EXIT } from "./commands/shared/terminal.ts";
-import { writeAll, writeText } from "./commands/shared/write-output.ts";
+import { EXIT } from "./commands/shared/answers-and-exit-codes.ts";
+import { writeAll, writeText } from "./commands/shared/write-text-and-new-files.ts";
 import { configurationError } from "./config/configuration-error.ts";
 import { loadEnvFile } from "./config/load-env-file.ts";
-import { handleUncaughtErrors } from "./platform/log-uncaught-errors.ts";
+import { handleUncaughtErrors } from "./platform/log-uncaught-errors-and-continue.ts";
 import { watchSignals } from "./platform/signals.ts";
 
 const STDOUT = 1;

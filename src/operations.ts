@@ -2,20 +2,20 @@ import type { AnyOperation } from "./platform/operation.ts";
 
 /** Loads the files that define operations, each on demand: a command loads only the files that it needs. */
 const FILES = {
-  audit: () => import("./recipients/history-and-state-change.operations.ts"),
+  audit: () => import("./recipients/history-and-event-effects.operations.ts"),
   campaigns: () => import("./outreach/campaigns/campaigns.operations.ts"),
   account: () => import("./account/account.operations.ts"),
   decisions: () => import("./delivery/retry-discard-settle.operations.ts"),
-  delivery: () => import("./delivery/dispatches-and-channels.operations.ts"),
+  delivery: () => import("./delivery/deliveries-lag-and-resume.operations.ts"),
   history: () => import("./history/stats-and-clicks.operations.ts"),
   links: () => import("./links/links.operations.ts"),
-  outreach: () => import("./outreach/outreach.operations.ts"),
+  outreach: () => import("./outreach/quota-runs-and-settling.operations.ts"),
   preview: () => import("./outreach/preview.operations.ts"),
-  privacy: () => import("./privacy/forget-clicks.operations.ts"),
+  privacy: () => import("./privacy/forget-clicks-of-address.operations.ts"),
   recipients: () => import("./recipients/recipients.operations.ts"),
-  report: () => import("./outreach/report/report.operations.ts"),
+  report: () => import("./outreach/report/send-team-report.operations.ts"),
   results: () => import("./history/results.operations.ts"),
-  tokens: () => import("./privacy/tokens.operations.ts"),
+  tokens: () => import("./privacy/list-tokens.operations.ts"),
 } as const;
 
 /**

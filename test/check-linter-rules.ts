@@ -12,10 +12,10 @@ interface Breach {
 }
 
 const breaches: readonly Breach[] = [
-  { file: "events/breach.ts", code: 'import "../projections/stats.ts";' },
+  { file: "events/breach.ts", code: 'import "../projections/message-totals.ts";' },
   {
     file: "events/breach-type.ts",
-    code: 'import type { Stats } from "../projections/stats.ts";\nexport type S = Stats;',
+    code: 'import type { Stats } from "../projections/message-totals.ts";\nexport type S = Stats;',
   },
   { file: "events/breach-io.ts", code: 'import "node:fs";' },
   {

@@ -6,10 +6,10 @@ import { describeEndpoints } from "../src/http/endpoints.ts";
 import type { LogStore } from "../events/catalog.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../src/log/event-log.ts";
 import { isOperationWord, loadOperations } from "../src/operations.ts";
-import { makeId } from "../src/platform/clock.ts";
+import { makeId } from "../src/platform/clock-ids-and-timers.ts";
 import { isReading, type AnyOperation } from "../src/platform/operation.ts";
 import { captureCommandLine, withLog } from "./harness/capture-command.ts";
-import { outcomeOf } from "./harness/memory/outcomes.ts";
+import { outcomeOf } from "./harness/memory/dispatch-outcome-events.ts";
 import { authorize, BEARER, openInstallation, type Installation, type Running } from "./harness/process.ts";
 import { onRuntime } from "./harness/runtime.ts";
 

@@ -7,9 +7,9 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildBinary } from "./harness/runtime.ts";
 import { useTemporaryFolder } from "./harness/temporary.ts";
-import { LONGEST } from "./slowest-test-files.ts";
+import { LONGEST } from "./slow-test-files-to-start-first.ts";
 import { ALLOCATOR, runReported, sumUp, summaryOf } from "./run-bun-test.ts";
-import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
+import { harnessesOf, STARTING_PROCESSES } from "./structure/harness-of-each-test.ts";
 
 /**
  * Number of parallel processes of each pool. Each process compiles the code for itself, so more of them would need more
@@ -60,7 +60,8 @@ function allTests(): readonly string[] {
 function longestFirst(): string {
   const all = allTests();
   const missing = LONGEST.find((file) => !all.includes(file));
-  if (missing !== undefined) throw new Error(`test/slowest-test-files.ts names a file that is not there: ${missing}`);
+  if (missing !== undefined)
+    throw new Error(`test/slow-test-files-to-start-first.ts names a file that is not there: ${missing}`);
   const files = Object.fromEntries(all.map((file) => [file, 1 + LONGEST.length - rankOf(file)]));
   const path = join(tmpdir(), "timings.json");
   writeFileSync(path, JSON.stringify({ version: 1, files }));

@@ -9,7 +9,7 @@ interface Asset {
 /** All files that the sandbox's pages load. The pages load nothing from other sites. */
 const ASSETS: Readonly<Record<string, Asset>> = {
   "/sandbox.css": { type: "text/css", body: textOf(new URL("./sandbox.css", import.meta.url)) },
-  "/sandbox.js": { type: "text/javascript", body: textOf(new URL("./sandbox.js", import.meta.url)) },
+  "/sandbox.js": { type: "text/javascript", body: textOf(new URL("./refresh-pages.js", import.meta.url)) },
   "/idiomorph.js": {
     type: "text/javascript",
     body: textOf(new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js"))),

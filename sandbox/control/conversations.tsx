@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { conversationOf } from "../x/messages.ts";
 import type { XState } from "../x/state.ts";
-import { Chat } from "./chat.tsx";
+import { Chat } from "./message-thread.tsx";
 import { pathOf } from "./document.tsx";
 import type { ShownMessage } from "./shown-messages.ts";
 

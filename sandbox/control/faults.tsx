@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { faultKindsOf, isTransportFault, type FaultBoard, type FaultKind } from "../faults.ts";
-import type { Network } from "../network.ts";
+import type { Network } from "../network-origins.ts";
 import { pathOf, TITLES, type PagePath } from "./document.tsx";
 import { FAULT_WORDS } from "./fault-words.ts";
 

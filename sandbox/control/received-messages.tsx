@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Network } from "../network.ts";
+import type { Network } from "../network-origins.ts";
 import type { World } from "../world.ts";
-import { Chat } from "./chat.tsx";
+import { Chat } from "./message-thread.tsx";
 import { Conversations } from "./conversations.tsx";
 import { arrivedAt, newestMessages } from "./shown-messages.ts";
 

@@ -1,8 +1,8 @@
 import { pageAnswer } from "../html.tsx";
-import { NETWORKS } from "../network.ts";
+import { NETWORKS } from "../network-origins.ts";
 import { parseJson } from "../read-request.ts";
 import type { ControlledWorld } from "../world.ts";
-import { ACTIONS, Misuse } from "./actions.ts";
+import { ACTIONS, Misuse } from "./api-actions.ts";
 import { assetAnswer } from "./assets.ts";
 import { pathOf, PAGES } from "./document.tsx";
 import { networkPage } from "./network-page.tsx";

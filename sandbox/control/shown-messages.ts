@@ -1,4 +1,4 @@
-import type { Network } from "../network.ts";
+import type { Network } from "../network-origins.ts";
 import type { Recorded } from "../record-received.ts";
 import type { World } from "../world.ts";
 

@@ -1,6 +1,6 @@
 import type { StoryDeliveries } from "./write-deliveries.ts";
-import { STORY_CHANNELS, type PendingClick } from "./pending-clicks.ts";
-import type { StoryLink, StoryLog, StoryMessage } from "./story-log.ts";
+import { STORY_CHANNELS, type PendingClick } from "./queue-clicks-for-channels.ts";
+import type { StoryLink, StoryLog, StoryMessage } from "./story-log-interface.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import type { Timeline } from "./timeline.ts";
 

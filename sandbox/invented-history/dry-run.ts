@@ -1,4 +1,4 @@
-import { OPERATOR, STORY_STREAMS, type StoryLog, type StoryTemplate } from "./story-log.ts";
+import { OPERATOR, STORY_STREAMS, type StoryLog, type StoryTemplate } from "./story-log-interface.ts";
 import type { StoryPerson } from "./people.ts";
 import { isMessage } from "./plan-runs.ts";
 

@@ -1,5 +1,5 @@
 import type { Person } from "../x/people.ts";
-import type { StoryEvent } from "./story-log.ts";
+import type { StoryEvent } from "./story-log-interface.ts";
 import { RECIPIENTS, type Fate, type PlannedRun } from "./plan-runs.ts";
 
 const FIRST_NAMES =

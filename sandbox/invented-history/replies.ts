@@ -1,4 +1,11 @@
-import { PRODUCT, SCHEDULER, STORY_STREAMS, type StoryEvent, type StoryLog, type StoryMailbox } from "./story-log.ts";
+import {
+  PRODUCT,
+  SCHEDULER,
+  STORY_STREAMS,
+  type StoryEvent,
+  type StoryLog,
+  type StoryMailbox,
+} from "./story-log-interface.ts";
 import type { StoryPerson } from "./people.ts";
 import type { Timeline } from "./timeline.ts";
 

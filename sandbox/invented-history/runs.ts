@@ -8,7 +8,7 @@ import {
   type StoryLog,
   type StoryMailbox,
   type StoryTemplate,
-} from "./story-log.ts";
+} from "./story-log-interface.ts";
 import type { StoryPerson } from "./people.ts";
 import { type Fate, isMessage, type PlannedRun } from "./plan-runs.ts";
 import { priced, STORY_RULES, toStoryId } from "./dry-run.ts";

@@ -1,8 +1,15 @@
 import { createClicks, OPERATOR_LINKS } from "./clicks.ts";
 import { rehearse } from "./dry-run.ts";
 import { createDeliveries, type StoryDeliveries } from "./write-deliveries.ts";
-import type { PendingClick } from "./pending-clicks.ts";
-import { OPERATOR, PRODUCT, STORY_STREAMS, type StoryEvent, type StoryLog, type StoryMailbox } from "./story-log.ts";
+import type { PendingClick } from "./queue-clicks-for-channels.ts";
+import {
+  OPERATOR,
+  PRODUCT,
+  STORY_STREAMS,
+  type StoryEvent,
+  type StoryLog,
+  type StoryMailbox,
+} from "./story-log-interface.ts";
 import { toImport, makePeople, type StoryPerson } from "./people.ts";
 import { planRuns, RECIPIENTS } from "./plan-runs.ts";
 import { createAccount, createReplies } from "./replies.ts";

@@ -1,5 +1,5 @@
-import { createLanes, type PendingClick, type StoryChannel, type StoryLanes } from "./pending-clicks.ts";
-import { OPERATOR, PRODUCT, STORY_STREAMS, type StoryLog } from "./story-log.ts";
+import { createLanes, type PendingClick, type StoryChannel, type StoryLanes } from "./queue-clicks-for-channels.ts";
+import { OPERATOR, PRODUCT, STORY_STREAMS, type StoryLog } from "./story-log-interface.ts";
 import type { Timeline } from "./timeline.ts";
 
 const SECOND_MS = 1_000;

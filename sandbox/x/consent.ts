@@ -1,6 +1,6 @@
 import { http, HttpResponse } from "msw";
 import { pageAnswer } from "../html.tsx";
-import { ORIGINS } from "../network.ts";
+import { ORIGINS } from "../network-origins.ts";
 import { consentPage, sorryPage } from "./consent-page.tsx";
 import { findById, type XState } from "./state.ts";
 import { secret } from "./tokens.ts";

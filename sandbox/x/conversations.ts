@@ -1,5 +1,5 @@
 import { http } from "msw";
-import { ORIGINS } from "../network.ts";
+import { ORIGINS } from "../network-origins.ts";
 import { refuseId } from "./error-answers.ts";
 import { shownUser, USER_FIELDS, withChoices } from "./requested-fields.ts";
 import { guarded } from "./guard.ts";

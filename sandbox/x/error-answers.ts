@@ -1,5 +1,5 @@
 import { HttpResponse } from "msw";
-import type { Refusals } from "../network.ts";
+import type { Refusals } from "../network-origins.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,8 +1,8 @@
 import { http, HttpResponse } from "msw";
-import { ORIGINS } from "../network.ts";
+import { ORIGINS } from "../network-origins.ts";
 import { isJson, isRecord, jsonOf } from "../read-request.ts";
 import { invalidRequest, notPermitted, refuseId, xProblem } from "./error-answers.ts";
-import { signalReceived } from "./activity.ts";
+import { signalReceived } from "./activity-subscriptions-and-stream.ts";
 import { guarded } from "./guard.ts";
 import { bill, findById, type DirectMessage, type Grant, type XState } from "./state.ts";
 

@@ -3,7 +3,7 @@ import { createWindows } from "../rate-limits.ts";
 import { createRecorded } from "../record-received.ts";
 import { createActivity } from "./activity-state.ts";
 import { CAST, exists, type Person } from "./people.ts";
-import { firstPosts } from "./posts.ts";
+import { firstPosts } from "./invented-posts.ts";
 
 export interface DirectMessage {
   readonly id: string;

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { http, HttpResponse } from "msw";
-import { ORIGINS } from "../network.ts";
-import { signalRevoked } from "./activity.ts";
+import { ORIGINS } from "../network-origins.ts";
+import { signalRevoked } from "./activity-subscriptions-and-stream.ts";
 import { oauthError } from "./error-answers.ts";
 import type { Grant, TokenGrant, XState } from "./state.ts";
 

@@ -1,5 +1,5 @@
 import { http, HttpResponse } from "msw";
-import { ORIGINS } from "../network.ts";
+import { ORIGINS } from "../network-origins.ts";
 import { invalidParameter, invalidRequest, refuseId, resourceNotFound, unauthorized } from "./error-answers.ts";
 import { shownUser, USER_FIELDS, withChoices } from "./requested-fields.ts";
 import { guarded, type Terms } from "./guard.ts";

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { type EventMetadata, STREAMS, type StateContext } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
-import { type Clock, isoTime } from "../platform/clock.ts";
+import { type Clock, isoTime } from "../platform/clock-ids-and-timers.ts";
 import type { Claims } from "../vault/secret-database.ts";
 import { type Authorization, type OAuth, OAuthError, type TokenPair } from "./oauth.ts";
 import type { Tokens } from "./tokens.ts";

@@ -1,5 +1,5 @@
 import { LeaseLost } from "eventstore-lite";
-import { isoTime } from "../platform/clock.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, findLast, type StateContext } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import { type HeldLease, ROLES } from "../log/lease.ts";

@@ -2,7 +2,7 @@
 import { createReadStream, statSync } from "node:fs";
 import { isStoreError, type Head } from "eventstore-lite";
 import type { Config } from "../config/config.ts";
-import { toStored, type ShownEvent, type StoredEvent } from "../log/export-formats/format.ts";
+import { toStored, type ShownEvent, type StoredEvent } from "../log/export-formats/write-export-text.ts";
 import type { StorePlace } from "../log/store-backends.ts";
 import { countLinesBeforeFault } from "../platform/decode-utf8.ts";
 import { ServiceError } from "../platform/service-error.ts";

@@ -4,7 +4,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { openSegment, type OpenedSegment } from "eventstore-lite/segments";
 import { ServiceError } from "../platform/service-error.ts";
 import { withPath } from "../platform/system-fault.ts";
-import { refuseAltered } from "./copy-and-verify.ts";
+import { refuseAltered } from "./copy-backup-files-and-secrets.ts";
 import { copied, decodeManifest, MANIFEST, NAMES, refuseForged, SECRET_FILES } from "./manifest.ts";
 
 /** Name of the subfolder for the sealed segments of incremental backups; each segment is written once. */

@@ -6,7 +6,7 @@ import { configurationError } from "../config/configuration-error.ts";
 import { readEnvFile } from "../config/load-env-file.ts";
 import type { RawEnvironment } from "../config/environment.ts";
 import { refuseServed } from "../log/instance-heartbeats.ts";
-import { systemClock } from "../platform/clock.ts";
+import { systemClock } from "../platform/clock-ids-and-timers.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { WorkMonitor } from "../log/progress-and-cancellation.ts";

@@ -6,7 +6,7 @@ import { isS3Address } from "../networks/s3/parse-address.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { openSegmentStorage } from "../networks/s3/open-segment-storage.ts";
 import { listFiles } from "./check-and-clean-folder.ts";
-import { withoutSlash } from "./backup-place.ts";
+import { withoutSlash } from "./parse-backup-place.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
 import { type Increments, readIncrements } from "./increments-manifest.ts";
 import { MANIFEST } from "./manifest.ts";

@@ -2,21 +2,21 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Head } from "eventstore-lite";
-import { findLoss, signHead } from "../log/signed-checkpoint.ts";
+import { findLoss, signHead } from "../log/sign-and-compare-checkpoints.ts";
 import { createEventLog, type EventMetadata, STREAMS, eventAt } from "../log/event-log.ts";
 import type { StorePlace } from "../log/store-backends.ts";
-import { isoTime, makeId, type Clock } from "../platform/clock.ts";
+import { isoTime, makeId, type Clock } from "../platform/clock-ids-and-timers.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { VERSION } from "../platform/version.ts";
 import type { OpenedLog } from "../privacy/open-log.ts";
 import { keyId, KeyMismatch } from "../vault/derive-keys.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
-import { openSecretStore } from "../vault/encrypted-secrets.ts";
+import { openSecretStore } from "../vault/secret-store.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 import type { WorkMonitor } from "../log/progress-and-cancellation.ts";
 import { makeNewFile, syncFolder } from "../platform/new-file.ts";
 import { withPath } from "../platform/system-fault.ts";
-import { copySecrets, measure, measureAll } from "./copy-and-verify.ts";
+import { copySecrets, measure, measureAll } from "./copy-backup-files-and-secrets.ts";
 import {
   encryptSigningKey,
   MANIFEST,
@@ -26,7 +26,7 @@ import {
   type BackupFile,
   type Manifest,
 } from "./manifest.ts";
-import { isVisitorRef } from "../privacy/day-keys.ts";
+import { isVisitorRef } from "../privacy/daily-encryption-keys.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /** The log that is backed up, and the place of its secrets. */

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isStoreError } from "eventstore-lite";
 import { replacePrivateFile, sealSegments, takeOwnership } from "eventstore-lite/segments";
-import { isoTime } from "../platform/clock.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { VERSION } from "../platform/version.ts";
 import type { OpenedLog } from "../privacy/open-log.ts";
@@ -10,7 +10,7 @@ import { keyId, KeyMismatch } from "../vault/derive-keys.ts";
 import { syncFolder, makeNewFile } from "../platform/new-file.ts";
 import { withPath } from "../platform/system-fault.ts";
 import { listFiles, refuseOtherFiles, refuseUnprovedFiles, removeRemains } from "./check-and-clean-folder.ts";
-import { measure } from "./copy-and-verify.ts";
+import { measure } from "./copy-backup-files-and-secrets.ts";
 import {
   BEGINNING,
   type Increments,

@@ -1,13 +1,13 @@
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { exportLog } from "./audit/export-log.ts";
 import { importLog } from "./audit/import-log.ts";
-import { checkProof, consistency, prove } from "./audit/prove.ts";
+import { checkProof, consistency, prove } from "./audit/prove-and-check-proofs.ts";
 import { verify } from "./audit/verify.ts";
 import { Command, createNumberParser, group, type MakeCommand } from "./shared/command.ts";
-import { fail, printable } from "./shared/terminal.ts";
+import { fail, printable } from "./shared/answers-and-exit-codes.ts";
 import { formatPublicKey } from "eventstore-lite/proof";
 import { signHeadNow } from "../log/signed-heads.ts";
-import { systemClock } from "../platform/clock.ts";
+import { systemClock } from "../platform/clock-ids-and-timers.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "./shared/log-session.ts";
 import { makeNewFile } from "../platform/new-file.ts";
 import { EXPORT_FORMATS } from "../log/export-formats.ts";

@@ -1,4 +1,4 @@
-import { systemClock } from "../platform/clock.ts";
+import { systemClock } from "../platform/clock-ids-and-timers.ts";
 import { createLogger } from "../platform/logger.ts";
 import { examineInstallation } from "../service/examine-installation.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";

@@ -1,10 +1,10 @@
 import { configurationError } from "../config/configuration-error.ts";
 import type { Config } from "../config/config.ts";
-import { addLinks } from "../links/add-links.ts";
-import type { parseLinks } from "../recipients/recipients-file.ts";
+import { addLinks } from "../links/add-operator-links.ts";
+import type { parseLinks } from "../recipients/parse-imported-lists.ts";
 import { toDomain } from "../template/short-link.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
-import { answer, EXIT, type Terminal, printable } from "./shared/terminal.ts";
+import { answer, EXIT, type Terminal, printable } from "./shared/answers-and-exit-codes.ts";
 import { COMMAND_METADATA, openExistingReachlog } from "./shared/log-session.ts";
 import { chooseFormat, importFormatOption, readInput } from "./recipients/import.ts";
 
@@ -24,7 +24,7 @@ target.`,
     .examples("reachlog links import links.csv")
     .action(async (path, { format, json }) => {
       const chosen = chooseFormat(path, format);
-      const { parseLinks } = await import("../recipients/recipients-file.ts");
+      const { parseLinks } = await import("../recipients/parse-imported-lists.ts");
       return report(terminal, parseLinks(await readInput(path), chosen), json);
     });
 

@@ -1,12 +1,12 @@
 import { Command, group, JSON_OPTION, Option, parseLimit, type MakeCommand } from "./shared/command.ts";
-import { answer, printable, table } from "./shared/terminal.ts";
+import { answer, printable, table } from "./shared/answers-and-exit-codes.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { formatUntil, watch } from "./outreach/watch.ts";
 import { basis, recipientSource } from "../../events/outreach.ts";
 import type { DryRunAnswer } from "../outreach/dry-run/record-dry-run-recipients.ts";
 import type { Expected } from "../outreach/judge-recipients.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { formatRecipient, plain } from "../history/sentences/sentence.ts";
+import { formatRecipient, plain } from "../history/sentences/sentence-parts.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
 

@@ -1,14 +1,14 @@
 import { availableParallelism } from "node:os";
 import { PERSONAL_PROJECTIONS, PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
 import { Command, Option, type MakeCommand, readConfig } from "./shared/command.ts";
-import { answerEach, EXIT, type Terminal, printable, table, answer } from "./shared/terminal.ts";
+import { answerEach, EXIT, type Terminal, printable, table, answer } from "./shared/answers-and-exit-codes.ts";
 import { openExistingLog, COMMAND_METADATA, recordRead } from "./shared/log-session.ts";
 import { startProgress, type Progress, withProgress } from "./shared/progress.ts";
 import { rebuild, rebuildTree, type Rebuilt, type RebuildOptions } from "../log/rebuild-projections.ts";
 import { foldInWorker } from "../service/fold-in-worker.ts";
 import { readFileSync } from "node:fs";
 import { parseOtherRules, parseRules } from "../config/what-if.ts";
-import { formatRecipient } from "../history/sentences/sentence.ts";
+import { formatRecipient } from "../history/sentences/sentence-parts.ts";
 import { answerWhatIf } from "../outreach/what-if/answer-what-if.ts";
 import {
   describeAssumed,

@@ -1,10 +1,10 @@
-import { within } from "../platform/clock.ts";
+import { within } from "../platform/clock-ids-and-timers.ts";
 import { createLogger } from "../platform/logger.ts";
 import { untilAborted } from "../platform/signals.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service } from "../service/service.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
-import { EXIT, type Terminal } from "./shared/terminal.ts";
+import { EXIT, type Terminal } from "./shared/answers-and-exit-codes.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/database.ts";
 import { PROGRAM } from "./shared/program-invocation.ts";

@@ -1,9 +1,9 @@
 import { Command, group, InvalidArgumentError, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
-import { answer, EXIT, table } from "./shared/terminal.ts";
+import { answer, EXIT, table } from "./shared/answers-and-exit-codes.ts";
 import { Value } from "@sinclair/typebox/value";
-import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/channel-names.ts";
+import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/channels-and-lanes.ts";
 import type { TestResult } from "../http/features/send-to-channel.ts";
-import { plain } from "../history/sentences/sentence.ts";
+import { plain } from "../history/sentences/sentence-parts.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 
 const channelOption = () =>

@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../projections/time-conversion.ts";
+import { DAY_MS } from "../../projections/parse-log-times.ts";
 import {
   DOMAINS_MAX,
   isDomain,
@@ -8,11 +8,11 @@ import {
   TOKEN_SCOPES,
   describeNameFault,
   type TokenScope,
-} from "../config/tokens.ts";
+} from "../config/parse-api-tokens.ts";
 import { appendEntry, createToken, type Removal, removeToken, resolveTokensFile } from "../config/edit-tokens-file.ts";
-import { isoTime, systemClock } from "../platform/clock.ts";
+import { isoTime, systemClock } from "../platform/clock-ids-and-timers.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
-import { answer, fail, type Terminal } from "./shared/terminal.ts";
+import { answer, fail, type Terminal } from "./shared/answers-and-exit-codes.ts";
 import { usageError } from "../platform/service-error.ts";
 
 /** Minimum number of digits of a token's id that `token remove` accepts. A shorter id is probably a typo. */

@@ -13,7 +13,7 @@ import {
 import { dirname, resolve } from "node:path";
 import { commaList, type RawEnvironment, readSetting, refuseShellPath } from "./environment.ts";
 import { configurationError, createReport } from "./configuration-error.ts";
-import { readTokenLines, readTokens, toTokenId } from "./tokens.ts";
+import { readTokenLines, readTokens, toTokenId } from "./parse-api-tokens.ts";
 
 /**
  * Number of random bytes in a new API token: 256 bits cannot be guessed, so a plain hash of them is as safe as a slow

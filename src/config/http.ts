@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from "node:net";
 import { commaList, readNamedFile, readSetting, quoteValue, type Settings } from "./environment.ts";
 import type { Report } from "./configuration-error.ts";
 import type { Environment } from "./schema.ts";
-import { readTokens, readTokenLines, warnOfScopeless } from "./tokens.ts";
+import { readTokens, readTokenLines, warnOfScopeless } from "./parse-api-tokens.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";
 
 export type HttpConfig = ReturnType<typeof readHttp>;

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { decodeUtf8, NotUtf8 } from "../platform/decode-utf8.ts";
-import { namedEnvFiles, originalEnvironment } from "../platform/bun-or-node.ts";
+import { namedEnvFiles, originalEnvironment } from "../platform/runtime-environment-and-env-files.ts";
 import { parseEnvFile, type EnvFile } from "./env-file.ts";
 import type { RawEnvironment } from "./environment.ts";
 import type { Fault } from "./configuration-error.ts";

@@ -1,7 +1,7 @@
 import type { EventType } from "../../events/catalog.ts";
-import type { WebhookChannel } from "../../events/channel-names.ts";
-import { SUBSCRIBABLE } from "../../events/dispatch-rules.ts";
-import { compileFilter, FilterRefused } from "../networks/webhook-filter.ts";
+import type { WebhookChannel } from "../../events/channels-and-lanes.ts";
+import { SUBSCRIBABLE } from "../../events/dispatches-requested-by-events.ts";
+import { compileFilter, FilterRefused } from "../networks/webhook-filter-expression.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import {
   requireAllOrNone,

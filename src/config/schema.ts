@@ -1,5 +1,5 @@
 import { Type, type Static, type StringOptions, type TOptional, type TSchema, type TUnsafe } from "@sinclair/typebox";
-import { EITHER } from "../platform/format-counts-and-lists.ts";
+import { EITHER } from "../platform/format-numbers-and-lists.ts";
 
 /** Options of a setting's schema: how error messages describe the setting, and how it may be given. */
 interface Wording {

@@ -2,14 +2,14 @@
 import { h, type ComponentChildren, type VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { listBacklogs } from "../delivery/channel-backlog-and-undelivered.ts";
-import { countInWords, grouped } from "../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../platform/format-numbers-and-lists.ts";
 import { escapeControls } from "../platform/escape-control-characters.ts";
 import { addressWith } from "./hrefs.ts";
 import { Asked, type AskedConfirmation } from "./parts/action-form.tsx";
-import { AwayBar, KeyList, NoticeBar, SignedIn } from "./parts/account-menu-and-notices.tsx";
-import { Icon } from "./parts/icon.tsx";
+import { AwayBar, KeyList, NoticeBar, SignedIn } from "./parts/user-menu-shortcuts-and-notices.tsx";
+import { Icon } from "./parts/icon-and-badge.tsx";
 import * as icons from "./parts/icons.ts";
-import { A, PageForm } from "./parts/links-and-tabs.tsx";
+import { A, PageForm } from "./parts/links-forms-and-tabs.tsx";
 import { MomentChoice, PastBar } from "./parts/moment-controls.tsx";
 import { formatTime, readTimes, Time, toIso } from "./parts/time.tsx";
 import { ShownView, type View } from "./page-context.ts";

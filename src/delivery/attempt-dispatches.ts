@@ -1,11 +1,11 @@
-import { isWebhook, type ChannelName } from "../../events/channel-names.ts";
+import { isWebhook, type ChannelName } from "../../events/channels-and-lanes.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
-import type { OutcomeType } from "../../events/dispatch-rules.ts";
+import type { OutcomeType } from "../../events/dispatches-requested-by-events.ts";
 import { VISITOR_IDS, type VisitorId, type VisitorIds } from "../../events/clicks-links-conversions.ts";
 import { normalizeLink } from "../../projections/normalize-link.ts";
 import { type NewEvent, eventAt, type StateContext } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
-import { FilterFailed } from "../networks/webhook-filter.ts";
+import { FilterFailed } from "../networks/webhook-filter-expression.ts";
 import type { Channel, Click, Conversion, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
 import { formatAmount } from "../platform/money.ts";
 import { canonicalAddress } from "../platform/ip-address.ts";

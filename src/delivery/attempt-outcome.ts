@@ -1,7 +1,7 @@
-import type { Lane } from "../../events/channel-names.ts";
+import type { Lane } from "../../events/channels-and-lanes.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
-import type { OutcomeType, RequestOf } from "../../events/dispatch-rules.ts";
-import { isoTime, backoffMs } from "../platform/clock.ts";
+import type { OutcomeType, RequestOf } from "../../events/dispatches-requested-by-events.ts";
+import { isoTime, backoffMs } from "../platform/clock-ids-and-timers.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { RETRY_AFTER_MAX_MS } from "../networks/classify-answer.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";

@@ -1,9 +1,9 @@
-import type { ChannelName } from "../../events/channel-names.ts";
+import type { ChannelName } from "../../events/channels-and-lanes.ts";
 import { findChannel, listChannels, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
-import { QUARTER_MS } from "../../projections/quarter-hours.ts";
-import { isoTime } from "../platform/clock.ts";
-import { formatDuration, grouped } from "../platform/format-counts-and-lists.ts";
+import { QUARTER_MS } from "../../projections/count-by-quarter-hour.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
+import { formatDuration, grouped } from "../platform/format-numbers-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { readOrReason } from "../platform/service-error.ts";
 import type { PageMoment, ReadMoment } from "../projector/moment-of-console-page.ts";
@@ -23,7 +23,7 @@ import {
   type RetryOptions,
 } from "./dead-letters.ts";
 import { measureLags, type ChannelLag } from "./channel-lag.ts";
-import { formatCursor, parseCursor, readDispatchPage, type ListCursor } from "./list-dispatches.ts";
+import { formatCursor, parseCursor, readDispatchPage, type ListCursor } from "./undelivered-dispatch-pages.ts";
 
 /** Numbers of a channel's dispatches: those delivered, those that wait, and those that were given up. */
 export type ChannelBacklog = ReturnType<typeof readBacklog>;

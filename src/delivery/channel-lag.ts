@@ -1,6 +1,6 @@
 import type { Query } from "eventstore-lite";
 import type { Folded, LogStore } from "../../events/catalog.ts";
-import { backlogLaneOf, type ChannelName, type Lane, type WebhookChannel } from "../../events/channel-names.ts";
+import { backlogLaneOf, type ChannelName, type Lane, type WebhookChannel } from "../../events/channels-and-lanes.ts";
 import {
   findChannel,
   pendingOf,
@@ -18,7 +18,7 @@ import {
   findRequestedChannels,
   REQUESTING,
   type Subscription,
-} from "../../events/dispatch-rules.ts";
+} from "../../events/dispatches-requested-by-events.ts";
 import { positionsOf } from "../../events/position-ranges.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";

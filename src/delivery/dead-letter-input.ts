@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { CHANNEL_NAMES, webhookChannel, type ChannelName } from "../../events/channel-names.ts";
-import { LINK_CHARACTERS_MAX } from "../../projections/link-keys.ts";
+import { CHANNEL_NAMES, webhookChannel, type ChannelName } from "../../events/channels-and-lanes.ts";
+import { LINK_CHARACTERS_MAX } from "../../projections/find-links-in-text.ts";
 import { oneOf } from "../platform/common-schemas.ts";
 import { refusal, refuse } from "../platform/operation.ts";
 import { ServiceError } from "../platform/service-error.ts";

@@ -1,5 +1,5 @@
 import type { DataOf, EventType, LogStore } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel-names.ts";
+import type { ChannelName } from "../../events/channels-and-lanes.ts";
 import {
   listEnded,
   noDeadLetters,

@@ -1,6 +1,6 @@
 import type { EventType, Recorded } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel-names.ts";
-import { isOutcome, narrowedTo } from "../../events/dispatch-rules.ts";
+import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import { isOutcome, narrowedTo } from "../../events/dispatches-requested-by-events.ts";
 import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../history/dispatch-outcomes.ts";
 import { findEvent, type Reading } from "../history/find-event.ts";
 import { eventsAt, inOrder } from "../log/event-log.ts";

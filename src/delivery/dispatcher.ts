@@ -1,11 +1,11 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { backlogLaneOf, type Lane, lanesOf } from "../../events/channel-names.ts";
-import { isSubscribed, laneOf, requestsDispatch } from "../../events/dispatch-rules.ts";
+import { backlogLaneOf, type Lane, lanesOf } from "../../events/channels-and-lanes.ts";
+import { isSubscribed, laneOf, requestsDispatch } from "../../events/dispatches-requested-by-events.ts";
 import { findChannel, type LaneState, requestingTypes } from "../../projections/deliveries.ts";
 import { type HeldLease, ROLES, type Roles } from "../log/lease.ts";
 import type { Channel } from "../networks/network.ts";
 import { createFaultReport } from "../platform/logger.ts";
-import { breakerIn, createRateLimiter, createIntakePriority, type IntakePriority } from "./rate-limiter.ts";
+import { breakerIn, createRateLimiter, createIntakePriority, type IntakePriority } from "./pace-and-circuit-breaker.ts";
 import { type ChannelContext, type ChannelOptions, screen } from "./attempt-dispatches.ts";
 import { createInFlight, type InFlight, type PlannedRequest } from "./in-flight.ts";
 import {
@@ -19,7 +19,7 @@ import {
 } from "./outbox-window.ts";
 import { createSuspension, type Suspension, rejectWhileSuspended } from "./suspension.ts";
 import { createOutcomeBatching, type OutcomeBatching, ROUND_DISPATCHES } from "./outcome-recorder.ts";
-import { systemTimer, type Timer } from "../platform/clock.ts";
+import { systemTimer, type Timer } from "../platform/clock-ids-and-timers.ts";
 import { createCoalescingScheduler } from "../platform/coalescing-scheduler.ts";
 import type { StateContext } from "../log/event-log.ts";
 

@@ -1,5 +1,5 @@
-import type { ChannelName } from "../../events/channel-names.ts";
-import type { OutcomeType, RequestOf } from "../../events/dispatch-rules.ts";
+import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { OutcomeType, RequestOf } from "../../events/dispatches-requested-by-events.ts";
 import { sourcesOf } from "../../events/position-ranges.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";

@@ -1,10 +1,10 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
-import { channelName } from "../../events/channel-names.ts";
+import { channelName } from "../../events/channels-and-lanes.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
 import { listChannels } from "../../projections/deliveries.ts";
 import { findAt } from "../history/find-event.ts";
 import { count, named, oneOf, orNull, TEXT, text } from "../platform/common-schemas.ts";
-import { countInWords } from "../platform/format-counts-and-lists.ts";
+import { countInWords } from "../platform/format-numbers-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { operation, refusal, refuse } from "../platform/operation.ts";
 import { usageError } from "../platform/service-error.ts";
@@ -19,7 +19,7 @@ import {
   type LetterSelection,
   type NumberChanged,
 } from "./dead-letters.ts";
-import { nameNumber } from "./dispatches-and-channels.operations.ts";
+import { nameNumber } from "./deliveries-lag-and-resume.operations.ts";
 import {
   channelInput,
   decisionFilterInput,

@@ -16,7 +16,7 @@ import { findChannel } from "../../projections/deliveries.ts";
 import type { ChannelContext } from "./attempt-dispatches.ts";
 import { uncertainSinceField, type AttemptOutcome } from "./attempt-outcome.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
-import type { ChannelName } from "../../events/channel-names.ts";
+import type { ChannelName } from "../../events/channels-and-lanes.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { Projector } from "../projector/projector.ts";
 

@@ -1,10 +1,10 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { type ChannelName, CLICK_CHANNELS, lanesOf, sortChannels } from "../../events/channel-names.ts";
+import { type ChannelName, CLICK_CHANNELS, lanesOf, sortChannels } from "../../events/channels-and-lanes.ts";
 import { positionsOf, type Sources } from "../../events/position-ranges.ts";
 import { findChannel, isSettled } from "../../projections/deliveries.ts";
 import { type EventLog, STREAMS, type StateContext } from "../log/event-log.ts";
 import type { Channel } from "../networks/network.ts";
-import { breakerIn, type Circuit, toCircuit } from "./rate-limiter.ts";
+import { breakerIn, type Circuit, toCircuit } from "./pace-and-circuit-breaker.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 export type Settlement =

@@ -1,6 +1,6 @@
 import type { DataOf } from "../../events/catalog.ts";
-import type { WebhookChannel } from "../../events/channel-names.ts";
-import type { Subscription } from "../../events/dispatch-rules.ts";
+import type { WebhookChannel } from "../../events/channels-and-lanes.ts";
+import type { Subscription } from "../../events/dispatches-requested-by-events.ts";
 import { findChannel, webhooksIn } from "../../projections/deliveries.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS, type StateContext } from "../log/event-log.ts";
 import { handle } from "../log/decide-and-append.ts";

@@ -1,5 +1,5 @@
 import type { Recorded } from "../../events/catalog.ts";
-import { isOutcome } from "../../events/dispatch-rules.ts";
+import { isOutcome } from "../../events/dispatches-requested-by-events.ts";
 import type { Basis, Recipient } from "../../events/outreach.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import type { Contact } from "../../projections/contact.ts";
@@ -7,7 +7,7 @@ import { eventsAt } from "../log/event-log.ts";
 import type { PageMoment } from "../projector/moment-of-console-page.ts";
 import { isDecision, readRequestedChannels, sourcesOfEvent } from "./dispatch-outcomes.ts";
 import { toReading } from "./find-event.ts";
-import { findRunStart } from "./find-run.ts";
+import { findRunStart } from "./find-run-events.ts";
 
 /** Maximum number of events listed as causes of one event. A batch of clicks may have a thousand. */
 const CAUSES_SHOWN = 20;

@@ -1,5 +1,5 @@
 import type { EventType, Folded, Recorded } from "../../events/catalog.ts";
-import type { ChannelName, WebhookChannel } from "../../events/channel-names.ts";
+import type { ChannelName, WebhookChannel } from "../../events/channels-and-lanes.ts";
 import {
   isOutcome,
   findRequestedChannels,
@@ -9,7 +9,7 @@ import {
   type Subscription,
   type OutcomeType,
   isFinal,
-} from "../../events/dispatch-rules.ts";
+} from "../../events/dispatches-requested-by-events.ts";
 import { positionsOf } from "../../events/position-ranges.ts";
 import { STREAMS, eventAt, eventsAt, inOrder } from "../log/event-log.ts";
 import type { Reading } from "./find-event.ts";

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import type { Recorded } from "../../events/catalog.ts";
-import { isOutcome, narrowedTo, type RequestPositions } from "../../events/dispatch-rules.ts";
+import { isOutcome, narrowedTo, type RequestPositions } from "../../events/dispatches-requested-by-events.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { count, named, text, time } from "../platform/common-schemas.ts";
 import { describeEvent } from "./event-sentences.ts";

@@ -1,6 +1,6 @@
 import type { DataOf, EventLike, EventType } from "../../events/catalog.ts";
 import { markOfErased } from "../../events/declare-personal-members.ts";
-import type { ReadResource } from "../../events/access.ts";
+import type { ReadResource } from "../../events/token-use-keys-and-personal-reads.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { DELIVERY_WORDS } from "./sentences/delivery.ts";
 import { SHORT } from "./sentences/short-sentences.ts";
@@ -21,7 +21,7 @@ import {
   type Mention,
   type Sentence,
   type EventWords,
-} from "./sentences/sentence.ts";
+} from "./sentences/sentence-parts.ts";
 
 const RESTORED_BY: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
   restore: "after a restore from a backup",

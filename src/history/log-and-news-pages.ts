@@ -6,12 +6,12 @@ import { findPlace, startOfDay } from "../projector/parse-moment.ts";
 import { toNews, toPeople, type DaySpan, type NewsLine } from "./news.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import { noDecisions, noSums } from "../../projections/news.ts";
-import { labelOf, periodsOf } from "../../projections/counts-by-period.ts";
+import { labelOf, periodsOf } from "../../projections/sum-quarters-to-hours-and-days.ts";
 import { noClicks } from "../../projections/suspected-clicks.ts";
-import { msOf } from "../../projections/time-conversion.ts";
-import { noMessages } from "../../projections/stats.ts";
+import { msOf } from "../../projections/parse-log-times.ts";
+import { noMessages } from "../../projections/message-totals.ts";
 import { eventAt, eventsAt } from "../log/event-log.ts";
-import { countInWords, grouped } from "../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../platform/format-numbers-and-lists.ts";
 import { readOrReason } from "../platform/service-error.ts";
 import { describeChange } from "../projector/event-state-changes.ts";
 import type { PageMoment, UnfoldedMoment } from "../projector/moment-of-console-page.ts";
@@ -20,7 +20,7 @@ import { readOutcomes } from "./dispatch-outcomes.ts";
 import { toReading } from "./find-event.ts";
 import { toSelection, type LogFilter } from "./log-filter.ts";
 import { readPage } from "./select-events.ts";
-import { join, mention, say, type Sentence } from "./sentences/sentence.ts";
+import { join, mention, say, type Sentence } from "./sentences/sentence-parts.ts";
 
 /** Event types that are routine, so the list of news leaves them out. */
 const ROUTINE: readonly EventType[] = [

@@ -2,12 +2,12 @@ import { EVENT_TYPES, type EventType, type LogStore } from "../../events/catalog
 import { findPerson } from "../../projections/contact-identity.ts";
 import { positionsAbout, toRecipient, type Contacts } from "../../projections/contact.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
-import { toLinkKey } from "../../projections/link-keys.ts";
+import { toLinkKey } from "../../projections/find-links-in-text.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-control-characters.ts";
 import { parseMoment, findPlace, startOfDay } from "../projector/parse-moment.ts";
 import { EVENT_ID, positionBefore } from "./find-event.ts";
-import { findRunEnd, isOfRun, findRunStart } from "./find-run.ts";
+import { findRunEnd, isOfRun, findRunStart } from "./find-run-events.ts";
 import type { PositionRange, Selection } from "./select-events.ts";
 import { usageError } from "../platform/service-error.ts";
 

@@ -1,4 +1,4 @@
-import { QUARTER_MS } from "../../projections/quarter-hours.ts";
+import { QUARTER_MS } from "../../projections/count-by-quarter-hour.ts";
 import { noClicks, type Suspected, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
 
 /** Clicks of one link within a span of time. */

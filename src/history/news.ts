@@ -1,16 +1,31 @@
 import type { EventType } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel-names.ts";
+import type { ChannelName } from "../../events/channels-and-lanes.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import type { News, NewsCount, NewsRun, NewsTrouble } from "../../projections/news.ts";
 import { TROUBLE_GAP_MS } from "../../projections/news.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
-import { QUARTER_MS } from "../../projections/quarter-hours.ts";
+import { QUARTER_MS } from "../../projections/count-by-quarter-hour.ts";
 import type { Suspected, SuspectedCounts } from "../../projections/suspected-clicks.ts";
-import { HOUR_MS } from "../../projections/time-conversion.ts";
-import { countInWords, grouped } from "../platform/format-counts-and-lists.ts";
+import { HOUR_MS } from "../../projections/parse-log-times.ts";
+import { countInWords, grouped } from "../platform/format-numbers-and-lists.ts";
 import { findBursts, tallyClicks, type Burst, type LinkTally } from "./news-clicks.ts";
-import { isOperatorDecision, isHourly, sayKind, severityOfEnd, severityOfKind, type Severity } from "./news-kinds.ts";
-import { link, other, run as runMention, say, sayReason, type Mention, type Sentence } from "./sentences/sentence.ts";
+import {
+  isOperatorDecision,
+  isHourly,
+  sayKind,
+  severityOfEnd,
+  severityOfKind,
+  type Severity,
+} from "./news-severity-and-words.ts";
+import {
+  link,
+  other,
+  run as runMention,
+  say,
+  sayReason,
+  type Mention,
+  type Sentence,
+} from "./sentences/sentence-parts.ts";
 import { channelName } from "./sentences/short-sentences.ts";
 import { sayCounts, sayRunEnd } from "./sentences/short-outreach.ts";
 

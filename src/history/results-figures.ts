@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import type { ConversionCounts } from "../../projections/conversions.ts";
+import type { ConversionCounts } from "../../projections/conversion-counts.ts";
 import type { Message, Results } from "../../projections/results.ts";
 import type { Runs } from "../../projections/runs.ts";
 import { basis, recipientSource } from "../../events/outreach.ts";

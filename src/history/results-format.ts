@@ -1,10 +1,10 @@
 import { csvHead, csvRecord } from "../log/export-formats/csv.ts";
-import { isoTime } from "../platform/clock.ts";
-import { formatPercent } from "../platform/format-counts-and-lists.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
+import { formatPercent } from "../platform/format-numbers-and-lists.ts";
 import { escapeControls } from "../platform/escape-control-characters.ts";
-import { DAY_MS, toDay } from "../../projections/time-conversion.ts";
+import { DAY_MS, toDay } from "../../projections/parse-log-times.ts";
 import { formatTemplate, type TemplateNames } from "../../projections/results.ts";
-import { VISITORS_ERROR } from "../../projections/visitor-estimate.ts";
+import { VISITORS_ERROR } from "../../projections/estimate-visitors.ts";
 import { formatValues, type Figures, type Grouping, type ResultGroup, type ResultRate } from "./results-figures.ts";
 import type { Interval } from "../projector/parse-day-range.ts";
 import type { ResultTable } from "./results.ts";

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { count, named, oneOf, orNull, text } from "../platform/common-schemas.ts";
-import { countInWords, formatPercent, grouped } from "../platform/format-counts-and-lists.ts";
+import { countInWords, formatPercent, grouped } from "../platform/format-numbers-and-lists.ts";
 import { differenceInterval, requiredSampleSize } from "../platform/proportion-statistics.ts";
 import type { Figures, VariantRow } from "./results-figures.ts";
 

@@ -1,9 +1,9 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
-import { countReachableEach, type ReachRules } from "../../projections/contact-campaigns.ts";
+import { countReachableEach, type ReachRules } from "../../projections/contact-outreach-by-campaign.ts";
 import type { Results } from "../../projections/results.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
-import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/format-counts-and-lists.ts";
+import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/format-numbers-and-lists.ts";
 import { operation } from "../platform/operation.ts";
 import {
   asOf,

@@ -1,8 +1,8 @@
-import type { ConversionCounts } from "../../projections/conversions.ts";
+import type { ConversionCounts } from "../../projections/conversion-counts.ts";
 import type { Message, Results } from "../../projections/results.ts";
 import { messageAt } from "../../projections/rewind-results.ts";
 import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits-by-day.ts";
-import { DAY_CHARACTERS, toDay } from "../../projections/time-conversion.ts";
+import { DAY_CHARACTERS, toDay } from "../../projections/parse-log-times.ts";
 import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 import { wilsonInterval } from "../platform/proportion-statistics.ts";
 import type { SomeStates } from "../../projections/all.ts";

@@ -8,12 +8,12 @@ import { findTracked } from "../../projections/results.ts";
 import { countContacted, findNumberedRun, RUNS_MAX, type Runs, type RunSummary } from "../../projections/runs.ts";
 import { eventAt, eventsAt } from "../log/event-log.ts";
 import { X_PRICES } from "../networks/x/x-api.ts";
-import { countInWords, formatDuration, grouped } from "../platform/format-counts-and-lists.ts";
+import { countInWords, formatDuration, grouped } from "../platform/format-numbers-and-lists.ts";
 import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted-page.ts";
 import type { PageMoment } from "../projector/moment-of-console-page.ts";
 import { NOT_REACHED_WORDS, SKIPS } from "./sentences/outreach.ts";
 import { EVENT_ID, toReading } from "./find-event.ts";
-import { eventsOfRun, findRunStart } from "./find-run.ts";
+import { eventsOfRun, findRunStart } from "./find-run-events.ts";
 
 /** Returns the caller who started each run, by the run's id. `positions`: those of the events that started the runs. */
 export async function findRunCallers(

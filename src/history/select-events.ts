@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { EventLike, EventType, Recorded, LogStore } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
-import type { Show } from "../log/export-formats/format.ts";
+import type { Show } from "../log/export-formats/write-export-text.ts";
 import { inChunks } from "../platform/work-in-time-slices.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 

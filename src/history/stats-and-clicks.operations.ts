@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
-import { countCampaigns, noMessages } from "../../projections/stats.ts";
-import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/counts-by-period.ts";
-import { LINK_CHARACTERS_MAX } from "../../projections/link-keys.ts";
+import { countCampaigns, noMessages } from "../../projections/message-totals.ts";
+import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/sum-quarters-to-hours-and-days.ts";
+import { LINK_CHARACTERS_MAX } from "../../projections/find-links-in-text.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
-import { isoTime } from "../platform/clock.ts";
-import { countLink, listLinkCounts } from "./link-tally.ts";
-import { parseLink, streamsOfLink } from "./subject-history.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
+import { countLink, listLinkCounts } from "./count-link-clicks-and-outcomes.ts";
+import { parseLink, streamsOfLink } from "./history-of-recipient-link-or-event.ts";
 import { count, oneOf, text, time } from "../platform/common-schemas.ts";
 import { operation, refusal } from "../platform/operation.ts";
 import {

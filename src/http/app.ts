@@ -1,8 +1,8 @@
 import { randomFillSync } from "node:crypto";
 import { Elysia } from "elysia";
-import { makeId } from "../platform/clock.ts";
+import { makeId } from "../platform/clock-ids-and-timers.ts";
 import { errorFields, requestFields } from "../platform/logger.ts";
-import { createAdmission } from "./access/admission.ts";
+import { createAdmission } from "./access/check-host-load-and-caller.ts";
 import { createReadHook } from "./access/audit-reads.ts";
 import { ANONYMOUS } from "./access/bearer-tokens.ts";
 import { setRateLimitHeaders } from "./access/rate-limit.ts";

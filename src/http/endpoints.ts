@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
-import { withSource } from "../config/tokens.ts";
+import { withSource } from "../config/parse-api-tokens.ts";
 import { showAccount, revokeAccount } from "../account/account.operations.ts";
 import {
   decideDeliveries,
@@ -14,12 +14,12 @@ import {
   readDeliveryLag,
   resumeDeliveries,
   showDelivery,
-} from "../delivery/dispatches-and-channels.operations.ts";
+} from "../delivery/deliveries-lag-and-resume.operations.ts";
 import { showClicks, showStats } from "../history/stats-and-clicks.operations.ts";
-import { listTokens } from "../privacy/tokens.operations.ts";
+import { listTokens } from "../privacy/list-tokens.operations.ts";
 import { showResults } from "../history/results.operations.ts";
 import { addLink, listLinks } from "../links/links.operations.ts";
-import { listRuns, settleMessages, showQuota, stopRun } from "../outreach/outreach.operations.ts";
+import { listRuns, settleMessages, showQuota, stopRun } from "../outreach/quota-runs-and-settling.operations.ts";
 import {
   changeCampaign,
   countCampaign,
@@ -29,11 +29,11 @@ import {
   showCampaign,
 } from "../outreach/campaigns/campaigns.operations.ts";
 import { previewOutreach } from "../outreach/preview.operations.ts";
-import { sendReport } from "../outreach/report/report.operations.ts";
+import { sendReport } from "../outreach/report/send-team-report.operations.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
-import { forgetClicks } from "../privacy/forget-clicks.operations.ts";
+import { forgetClicks } from "../privacy/forget-clicks-of-address.operations.ts";
 import { createServiceReader } from "../projector/operation-states-as-of.ts";
-import { showChange, showHistory } from "../recipients/history-and-state-change.operations.ts";
+import { showChange, showHistory } from "../recipients/history-and-event-effects.operations.ts";
 import {
   forgetRecipient,
   listRecipients,
@@ -43,22 +43,22 @@ import {
   showRecipient,
   suppressRecipient,
 } from "../recipients/recipients.operations.ts";
-import { createSlot } from "./access/load-shedding.ts";
+import { createSlot } from "./access/limit-requests-and-streams.ts";
 import { feature, type HttpContext } from "./http-context.ts";
 import { conversionEndpoints } from "./features/conversions.ts";
 import { accountEndpoints } from "./features/account.ts";
-import { recipientEndpoints } from "./features/recipients.ts";
+import { recipientEndpoints } from "./features/import-and-held-recipients.ts";
 import { consoleEndpoints, sessionEndpoints } from "./features/console.ts";
 import { directSendEndpoints } from "./features/send-to-channel.ts";
 import { documentEndpoints } from "./features/api-reference.ts";
 import { optOutEndpoints } from "./features/opt-out.ts";
-import { eventEndpoints, exportEndpoints } from "./features/events.ts";
-import { healthEndpoints } from "./features/health.ts";
-import { runEndpoints } from "./features/run.ts";
-import { suppressionEndpoints } from "./features/suppressions.ts";
-import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
+import { eventEndpoints, exportEndpoints } from "./features/stream-and-export-events.ts";
+import { healthEndpoints } from "./features/health-probes-and-metrics.ts";
+import { runEndpoints } from "./features/start-run.ts";
+import { suppressionEndpoints } from "./features/import-and-export-suppressions.ts";
+import { redirectEndpoints, trackingEndpoints } from "./features/record-click-and-redirect.ts";
 import { verificationEndpoints } from "./features/log-verification.ts";
-import { whatsappEndpoints } from "./features/whatsapp.ts";
+import { whatsappEndpoints } from "./features/whatsapp-statuses.ts";
 import { whatIfEndpoints } from "./features/what-if.ts";
 import { repeatable } from "./server/problem.ts";
 import { serveRead, serveWrite } from "./server/serve-operation.ts";

@@ -5,13 +5,13 @@ import type { Authorization } from "../account/oauth.ts";
 import type { Console } from "../console/render-console.ts";
 import type { Delivery } from "../delivery/wait-for-outcome.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
-import type { LogVerifier } from "../log/verifier.ts";
+import type { LogVerifier } from "../log/verify-log.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Runner } from "../outreach/start-run.ts";
 import type { PlaceVisitor } from "../privacy/hash-visitor-for-counting.ts";
 import type { PastStates } from "../projector/past-states.ts";
 import type { Tracing } from "../tracing/tracing.ts";
-import type { AdmissionContext } from "./access/admission.ts";
+import type { AdmissionContext } from "./access/check-host-load-and-caller.ts";
 import type { ClientAddress } from "./access/client-address.ts";
 import type { EncryptedCookie } from "./access/encrypted-cookie.ts";
 import type { DailyQuota } from "./access/rate-limit.ts";
@@ -20,7 +20,7 @@ import type { Notices } from "./server/form-routes.ts";
 import type { Idempotency } from "./server/idempotency.ts";
 import type { EventIntake } from "./server/event-intake.ts";
 import type { StreamPace } from "./streams/event-stream.ts";
-import type { WriteContext } from "../privacy/open-log-context.ts";
+import type { WriteContext } from "../privacy/log-context-types.ts";
 
 /**
  * The context of the HTTP server: an open log, and what all requests share. Features keep it, and use it only when a

@@ -3,11 +3,11 @@ import { personalLinkOwner } from "../../events/clicks-links-conversions.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { findLink } from "../../projections/links.ts";
 import { isFetchOfOwn } from "../../projections/results.ts";
-import { linkKey } from "../../projections/link-keys.ts";
-import { DAY_MS, msOf, toDay } from "../../projections/time-conversion.ts";
+import { linkKey } from "../../projections/find-links-in-text.ts";
+import { DAY_MS, msOf, toDay } from "../../projections/parse-log-times.ts";
 import { isSuspectedDay } from "../../projections/visits-by-day.ts";
 import { eventsAt, inOrder, STREAMS } from "../log/event-log.ts";
-import type { Reachlog } from "../privacy/open-log-context.ts";
+import type { Reachlog } from "../privacy/log-context-types.ts";
 
 /** Rules by which a conversion is attributed to a click: to the first or the last one, and within how many days. */
 interface AttributionRules {

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { formatTemplate } from "../../projections/results.ts";
 import { count, orNull, text, time } from "../platform/common-schemas.ts";
-import { countInWords } from "../platform/format-counts-and-lists.ts";
+import { countInWords } from "../platform/format-numbers-and-lists.ts";
 import { operation, pageInput, refusal, refuse } from "../platform/operation.ts";
 import {
   asOf,
@@ -11,8 +11,8 @@ import {
   type LogReader,
 } from "../projector/operation-states-as-of.ts";
 import { toDomain } from "../template/short-link.ts";
-import { addLinks, CODE, CODE_CHARS_MAX, FULL, TAKEN } from "./add-links.ts";
-import type { Reachlog } from "../privacy/open-log-context.ts";
+import { addLinks, CODE, CODE_CHARS_MAX, FULL, TAKEN } from "./add-operator-links.ts";
+import type { Reachlog } from "../privacy/log-context-types.ts";
 
 /** Number of links in one answer, by default. */
 const LINKS_SHOWN = 100;

@@ -1,7 +1,7 @@
 import type { ArchivedSegment } from "eventstore-lite/segments";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
-import { DAY_MS, HOUR_MS } from "../../projections/time-conversion.ts";
-import { makeId, sleep } from "../platform/clock.ts";
+import { DAY_MS, HOUR_MS } from "../../projections/parse-log-times.ts";
+import { makeId, sleep } from "../platform/clock-ids-and-timers.ts";
 import { errorFields } from "../platform/logger.ts";
 import { classifyError } from "./classify-store-error.ts";
 import {

@@ -12,7 +12,7 @@ import {
 import type { LogStore } from "../../events/catalog.ts";
 import { createSafeFetch, NetworkFault } from "../networks/safe-fetch.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
-import { openNote } from "./signed-checkpoint.ts";
+import { openNote } from "./sign-and-compare-checkpoints.ts";
 
 /** Timeout of a request to a witness, in ms. A slow witness delays only its own next answer. */
 const TIMEOUT_MS = 5_000;

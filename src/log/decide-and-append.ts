@@ -2,7 +2,7 @@ import { VersionConflict, type Appended, type IdempotencyKey } from "eventstore-
 import type { EventMetadata, NewEvent, StateContext } from "./event-log.ts";
 import { fenced, type Fenced, type HeldLease } from "./lease.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { backoffMs } from "../platform/clock.ts";
+import { backoffMs } from "../platform/clock-ids-and-timers.ts";
 
 /** The outcome of a decision: events to append (possibly none), or a refusal. */
 export type AppendDecision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };

@@ -7,9 +7,9 @@ import {
   type LogStore,
   type Recorded,
 } from "../../events/catalog.ts";
-import type { ChannelName, WebhookChannel } from "../../events/channel-names.ts";
+import type { ChannelName, WebhookChannel } from "../../events/channels-and-lanes.ts";
 import type { EventMeta } from "../../events/event.ts";
-import type { Clock, MakeId, Sleep } from "../platform/clock.ts";
+import type { Clock, MakeId, Sleep } from "../platform/clock-ids-and-timers.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";
 

@@ -1,6 +1,6 @@
 import { cloudevents } from "./export-formats/cloudevents.ts";
 import { csv } from "./export-formats/csv.ts";
-import type { ExportFormat } from "./export-formats/format.ts";
+import type { ExportFormat } from "./export-formats/write-export-text.ts";
 
 /** JSON Lines format: one JSON object for each event, its members in the documented order. */
 const jsonl: ExportFormat = {

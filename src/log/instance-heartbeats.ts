@@ -1,5 +1,5 @@
 import type { Snapshots } from "eventstore-lite";
-import { sleep, type Sleep } from "../platform/clock.ts";
+import { sleep, type Sleep } from "../platform/clock-ids-and-timers.ts";
 import { errorFields, createFaultReport } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { repeatUntilDisposed } from "../platform/signals.ts";

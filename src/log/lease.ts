@@ -1,8 +1,8 @@
 import { LeaseLost, type Fence, type Lease } from "eventstore-lite";
-import { systemClock } from "../platform/clock.ts";
+import { systemClock } from "../platform/clock-ids-and-timers.ts";
 import { errorFields, createFaultReport } from "../platform/logger.ts";
 import type { EventLog, LogContext } from "./event-log.ts";
-import type { ChannelName } from "../../events/channel-names.ts";
+import type { ChannelName } from "../../events/channels-and-lanes.ts";
 import { untilAborted, repeatUntilDisposed, workUntilDisposed } from "../platform/signals.ts";
 
 /** Terms of a role's lease: how long it lasts, and how often it is renewed. */

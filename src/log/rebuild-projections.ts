@@ -4,10 +4,10 @@ import type { LogStore } from "../../events/catalog.ts";
 import { type ProjectionName, projectionOf } from "../../projections/all.ts";
 import { createStates } from "../../projections/fold-states.ts";
 import { createEventLog, type EventMetadata, type NewEvent, STREAMS } from "./event-log.ts";
-import { makeId } from "../platform/clock.ts";
+import { makeId } from "../platform/clock-ids-and-timers.ts";
 import { catchUpStates, type Positions } from "../projector/fold-range.ts";
 import { differences } from "../projector/compare-states.ts";
-import { lastForgotten, loadFitting, rebuiltName, packState, unpackState } from "../projector/snapshots.ts";
+import { lastForgotten, loadFitting, rebuiltName, packState, unpackState } from "../projector/past-snapshots.ts";
 
 /**
  * Number of positions between two saves of a rebuild's progress: about a second's work, of which the save takes a few

@@ -9,11 +9,19 @@ import {
   type WitnessConfig,
 } from "eventstore-lite/proof";
 import type { LogStore } from "../../events/catalog.ts";
-import type { Clock } from "../platform/clock.ts";
+import type { Clock } from "../platform/clock-ids-and-timers.ts";
 import { createFaultReport } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { forgetSnapshots } from "../projector/snapshots.ts";
-import { contradict, findLoss, type Loss, signChain, signHead, openNote, readNote } from "./signed-checkpoint.ts";
+import { forgetSnapshots } from "../projector/past-snapshots.ts";
+import {
+  contradict,
+  findLoss,
+  type Loss,
+  signChain,
+  signHead,
+  openNote,
+  readNote,
+} from "./sign-and-compare-checkpoints.ts";
 import { type EventLog, SERVICE_METADATA, STREAMS, type LogContext } from "./event-log.ts";
 import { HARMLESS, ROLES, type Roles } from "./lease.ts";
 import { cosignHeads } from "./cosigning.ts";

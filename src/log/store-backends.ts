@@ -26,7 +26,7 @@ import {
 } from "eventstore-lite/postgres";
 import { createSegmentFolder, type SegmentStorage } from "eventstore-lite/segments";
 import type { Event, LogStore } from "../../events/catalog.ts";
-import type { Clock } from "../platform/clock.ts";
+import type { Clock } from "../platform/clock-ids-and-timers.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { logFiles } from "./log-files.ts";

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { isStoreError } from "eventstore-lite";
 import { serveWitness } from "eventstore-lite/proof";
-import { systemClock } from "../platform/clock.ts";
+import { systemClock } from "../platform/clock-ids-and-timers.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 interface WitnessOptions {

@@ -2,7 +2,7 @@ import type { Registry } from "prom-client";
 import type { Commit } from "eventstore-lite";
 import { classifyError } from "../log/classify-store-error.ts";
 import type { EventLog } from "../log/event-log.ts";
-import { createCounter, createHistogram, lookUp } from "./instruments.ts";
+import { createCounter, createHistogram, lookUp } from "./register-instruments.ts";
 
 /**
  * Buckets of the histogram, in seconds. A fast disk syncs in half a millisecond; after a few seconds callers give up.

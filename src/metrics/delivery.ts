@@ -1,15 +1,15 @@
 import type { Registry } from "prom-client";
 import type { LogStore } from "../../events/catalog.ts";
-import { CHANNELS, lanesOf, sortChannels, type ChannelName } from "../../events/channel-names.ts";
-import type { OutcomeType } from "../../events/dispatch-rules.ts";
+import { CHANNELS, lanesOf, sortChannels, type ChannelName } from "../../events/channels-and-lanes.ts";
+import type { OutcomeType } from "../../events/dispatches-requested-by-events.ts";
 import { channelsOf, type ChannelState } from "../../projections/deliveries.ts";
-import type { Circuit } from "../delivery/rate-limiter.ts";
+import type { Circuit } from "../delivery/pace-and-circuit-breaker.ts";
 import type { Delivery } from "../delivery/wait-for-outcome.ts";
 import type { DispatchMetrics } from "../delivery/attempt-dispatches.ts";
 import { readOldestPending } from "../delivery/channel-lag.ts";
-import type { Clock } from "../platform/clock.ts";
+import type { Clock } from "../platform/clock-ids-and-timers.ts";
 import type { Projector } from "../projector/projector.ts";
-import { createCounter, createHistogram, lookUpEach } from "./instruments.ts";
+import { createCounter, createHistogram, lookUpEach } from "./register-instruments.ts";
 
 /**
  * Maximum number of events read to find the oldest pending dispatch of a lane (queue of a channel), whose age is a

@@ -1,9 +1,9 @@
 import type { Recorded } from "../../events/catalog.ts";
-import type { WebhookChannel } from "../../events/channel-names.ts";
+import type { WebhookChannel } from "../../events/channels-and-lanes.ts";
 import { hideCodes } from "./hide-personal-codes.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "./classify-answer.ts";
-import { compileFilter, type PostedEvent } from "./webhook-filter.ts";
+import { compileFilter, type PostedEvent } from "./webhook-filter-expression.ts";
 import type { Channel } from "./network.ts";
 import type { SafeFetch } from "./safe-fetch.ts";
 

@@ -4,7 +4,7 @@
  */
 
 import type { Recorded } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel-names.ts";
+import type { ChannelName } from "../../events/channels-and-lanes.ts";
 import type { VisitorIds } from "../../events/clicks-links-conversions.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";

@@ -1,5 +1,5 @@
-import { systemClock, systemTimer, type Clock } from "../platform/clock.ts";
-import { isBun } from "../platform/bun-or-node.ts";
+import { systemClock, systemTimer, type Clock } from "../platform/clock-ids-and-timers.ts";
+import { isBun } from "../platform/runtime-environment-and-env-files.ts";
 import { VERSION } from "../platform/version.ts";
 
 /**

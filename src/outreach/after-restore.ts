@@ -1,12 +1,12 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
-import { outreachByCampaign } from "../../projections/contact-campaigns.ts";
+import { outreachByCampaign } from "../../projections/contact-outreach-by-campaign.ts";
 import { findPerson } from "../../projections/contact-identity.ts";
 import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { handle } from "../log/decide-and-append.ts";
-import { OPT_OUT_PAGE } from "../recipients/opt-out-page-actions.ts";
+import { OPT_OUT_PAGE } from "../recipients/opt-out-and-untrack-by-page.ts";
 import { createDecision } from "../recipients/suppress.ts";
 import { splitIntoChunks } from "../vault/secret-database.ts";
 import {

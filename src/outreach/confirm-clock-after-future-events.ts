@@ -1,10 +1,10 @@
 import { newestMs } from "../../projections/quota.ts";
 import { handle } from "../log/decide-and-append.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { isSkewed } from "../log/log-clock.ts";
-import { isoTime } from "../platform/clock.ts";
+import { isSkewed } from "../log/log-time-and-clock-skew.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { dayIn } from "./quota-day.ts";
-import type { Reachlog } from "../privacy/open-log-context.ts";
+import type { Reachlog } from "../privacy/log-context-types.ts";
 
 /**
  * Records that the clock is right if the newest event is too far ahead of it: the quota and the sending window then

@@ -7,17 +7,22 @@ import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
-import { consentForCampaign, findUnreachable, newestAttempt, outreachIn } from "../../projections/contact-campaigns.ts";
+import {
+  consentForCampaign,
+  findUnreachable,
+  newestAttempt,
+  outreachIn,
+} from "../../projections/contact-outreach-by-campaign.ts";
 import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import type { Quota } from "../../projections/quota.ts";
 import { isRequested, isSameRecipient, type Run } from "../../projections/current-run.ts";
-import { linksIn } from "../../projections/link-keys.ts";
+import { linksIn } from "../../projections/find-links-in-text.ts";
 import type { SendWindow } from "../config/send-window.ts";
-import { addNewLinks, writeOwnCodes } from "../links/message-links.ts";
+import { addNewLinks, writeOwnCodes } from "../links/add-and-personalize-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import type { AppendDecision } from "../log/decide-and-append.ts";
-import { isoTime } from "../platform/clock.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { SocialUser } from "../networks/network.ts";
 import type { FindLinkKeys } from "../privacy/person-keys.ts";
@@ -44,8 +49,8 @@ import {
   type CampaignState,
   type Refusal,
 } from "./campaigns/recipient-refusal-rules.ts";
-import { toNotReached } from "./requested/requested-recipients.ts";
-import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
+import { toNotReached } from "./requested/recipients-named-in-trigger.ts";
+import { isSelected, reasonToEnd, remaining, type RunLimits } from "./quota-and-reasons-to-end-run.ts";
 import { isClosedFor, refusesStart, type TurnMoment } from "./send-window.ts";
 
 /** The input of a decision in a run: the states of projections, all at one position of the log. */

@@ -5,7 +5,7 @@ import { findPerson } from "../../projections/contact-identity.ts";
 import { type NewEvent, STREAMS } from "../log/event-log.ts";
 import { handle, record } from "../log/decide-and-append.ts";
 import type { SocialUser } from "../networks/network.ts";
-import { isoTime } from "../platform/clock.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { errorFields } from "../platform/logger.ts";
 import { outreachState, quotaNow, RUN_ATTEMPTS_MAX, rulesNow, type RunContext } from "./run-context.ts";
 import { renderAll } from "../template/template.ts";
@@ -18,12 +18,12 @@ import {
   type Refused,
   toSkips,
 } from "./decide.ts";
-import type { Meter } from "./network-cost.ts";
+import type { Meter } from "./network-cost-in-usd.ts";
 import { createRetry, pause, QUICK_ATTEMPTS_MAX, READ_ATTEMPTS_MAX } from "./pacing-and-retries.ts";
 import { settleOpen } from "./reconcile.ts";
 import { countFound, countPassed, recordListed, type DryRun } from "./dry-run/record-dry-run-recipients.ts";
-import { callsForAction, stopReason } from "./run-end.ts";
-import { decideEnd, toNotReached } from "./requested/requested-recipients.ts";
+import { callsForAction, stopReason } from "./run-end-and-stop-request.ts";
+import { decideEnd, toNotReached } from "./requested/recipients-named-in-trigger.ts";
 import { createScreening, type Ended } from "./screening.ts";
 import { takeTurn } from "./send.ts";
 

@@ -1,9 +1,9 @@
 import type { Recipient, Usage } from "../../events/outreach.ts";
-import { outreachByCampaign } from "../../projections/contact-campaigns.ts";
+import { outreachByCampaign } from "../../projections/contact-outreach-by-campaign.ts";
 import { findContact, findPerson } from "../../projections/contact-identity.ts";
 import type { Contact } from "../../projections/contact.ts";
 import { eraseClicks, findRevokedLinks } from "../recipients/record-consent.ts";
-import { isoTime } from "../platform/clock.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { handle, record, type AppendDecision } from "../log/decide-and-append.ts";

@@ -2,9 +2,9 @@ import type { NotReachedReason, Recipient, RecipientSource, SkipReason } from ".
 import { findPerson } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contact } from "../../projections/contact.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
-import { consentForCampaign } from "../../projections/contact-campaigns.ts";
+import { consentForCampaign } from "../../projections/contact-outreach-by-campaign.ts";
 import { judgeKnown, messageRecipient, sourceFor, type OutreachRules, type OutreachState } from "./decide.ts";
-import { isSelected, leftOfLimit, remaining, type RunSelection } from "./run-limits.ts";
+import { isSelected, leftOfLimit, remaining, type RunSelection } from "./quota-and-reasons-to-end-run.ts";
 import { createTimeSlices } from "../platform/work-in-time-slices.ts";
 import { renderAll, chooseVariant, type Rendered } from "../template/template.ts";
 

@@ -1,6 +1,6 @@
 import { LeaseLost } from "eventstore-lite";
 import type { PauseReason } from "../../events/outreach.ts";
-import { isoTime, backoffMs } from "../platform/clock.ts";
+import { isoTime, backoffMs } from "../platform/clock-ids-and-timers.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import { SocialError, type RateWindow } from "../networks/network.ts";

@@ -5,12 +5,12 @@ import type { EventMetadata, StateContext } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
 import type { Prices, SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
-import { isoTime } from "../platform/clock.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import type { Projector } from "../projector/projector.ts";
 import { newestMs } from "../../projections/quota.ts";
 import { momentIn, newestMoment } from "./quota-day.ts";
 import { rulesForCampaign } from "./run-rules.ts";
-import type { ReportEnd } from "./report/report.ts";
+import type { ReportEnd } from "./report/make-team-report.ts";
 import type { Wish } from "./detect-opt-out-replies.ts";
 import type { TurnMoment } from "./send-window.ts";
 

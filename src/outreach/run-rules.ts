@@ -7,7 +7,7 @@ import type { Keyring } from "../privacy/keyring.ts";
 import type { FindLinkKeys } from "../privacy/person-keys.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import { parseTemplate, toTemplateNames, type Template } from "../template/template.ts";
-import { readCampaignText } from "./campaigns/campaign-text.ts";
+import { readCampaignText } from "./campaigns/parse-campaign-text.ts";
 import type { CampaignConfig } from "./campaigns/check-campaign.ts";
 import type { OutreachRules } from "./decide.ts";
 

@@ -1,10 +1,10 @@
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
 import { findContact, findPerson } from "../../projections/contact-identity.ts";
-import { isTriedLast } from "../../projections/contact-campaigns.ts";
+import { isTriedLast } from "../../projections/contact-outreach-by-campaign.ts";
 import type { Contact } from "../../projections/contact.ts";
 import type { SocialUser } from "../networks/network.ts";
-import { isoTime } from "../platform/clock.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import {
   LOOKUP_BATCH,
   outreachState,
@@ -21,10 +21,10 @@ import { readNewMessages } from "./inbox.ts";
 import { isForRun } from "./judge-recipients.ts";
 import { eraseLeftClicks } from "../recipients/record-consent.ts";
 import { findOurs, wasRestoredToday, recordKeptOptOuts } from "./after-restore.ts";
-import { toRunEnd, stopReason } from "./run-end.ts";
+import { toRunEnd, stopReason } from "./run-end-and-stop-request.ts";
 import { pause } from "./pacing-and-retries.ts";
-import { toRequestKey } from "./requested/requested-recipients.ts";
-import { placesLeft, reasonToEnd } from "./run-limits.ts";
+import { toRequestKey } from "./requested/recipients-named-in-trigger.ts";
+import { placesLeft, reasonToEnd } from "./quota-and-reasons-to-end-run.ts";
 import { isClosedFor, opensAt, windowZone } from "./send-window.ts";
 import { lookUpUsers, namedSource, SOURCE_KINDS, toHandleKey, type TurnSource } from "./sources/sources.ts";
 

@@ -3,8 +3,8 @@ import { findPerson } from "../../projections/contact-identity.ts";
 import type { Run } from "../../projections/current-run.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { type AppendDecision, handle } from "../log/decide-and-append.ts";
-import { isSkewed } from "../log/log-clock.ts";
-import { isoTime } from "../platform/clock.ts";
+import { isSkewed } from "../log/log-time-and-clock-skew.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import {
@@ -20,7 +20,7 @@ import { decideTurn, isSuppressed, type TurnRefused } from "./decide.ts";
 import { decideSendOutcome, type GiveUp, type OutcomeEvent, type SendDecided } from "./outcomes/send-outcome.ts";
 import { isEnded, refuseFollowUp, refuseWithoutConsent } from "./campaigns/recipient-refusal-rules.ts";
 import { isRecordedPause, RETRY_WAIT_MS_MIN, spacingMs } from "./pacing-and-retries.ts";
-import { refusedForAccount } from "./run-limits.ts";
+import { refusedForAccount } from "./quota-and-reasons-to-end-run.ts";
 import { isClosedFor } from "./send-window.ts";
 
 /**

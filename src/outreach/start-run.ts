@@ -5,7 +5,7 @@ import { usedAt } from "../../projections/quota.ts";
 import { STREAMS, type EventMetadata } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import type { Fenced, HeldLease } from "../log/lease.ts";
-import { isSkewed } from "../log/log-clock.ts";
+import { isSkewed } from "../log/log-time-and-clock-skew.ts";
 import {
   forCampaign,
   requireRunStates,
@@ -17,16 +17,16 @@ import {
 import { decideStart, type UnusableCampaign } from "./decide.ts";
 import type { Expected } from "./judge-recipients.ts";
 import { joinRun, judgeNow, nextKey, runAt, type Joined } from "./requested/join-run.ts";
-import { toRequested, toRequests } from "./requested/requested-recipients.ts";
+import { toRequested, toRequests } from "./requested/recipients-named-in-trigger.ts";
 import { toRunRules } from "./run-rules.ts";
-import type { RunSelection } from "./run-limits.ts";
+import type { RunSelection } from "./quota-and-reasons-to-end-run.ts";
 import { opensAt } from "./send-window.ts";
-import { isoTime } from "../platform/clock.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { requestFields, withFields } from "../platform/logger.ts";
-import { createMeter } from "./network-cost.ts";
-import { findTransientEnd, watchForStop } from "./run-end.ts";
+import { createMeter } from "./network-cost-in-usd.ts";
+import { findTransientEnd, watchForStop } from "./run-end-and-stop-request.ts";
 import { perform, type RunReport, type StartedRun } from "./execute-run.ts";
 import { createRecovery, takeRunLease } from "./recover-dead-run.ts";
 import { createBackgroundTasks, type BackgroundTasks } from "./task-tracker.ts";

@@ -1,6 +1,6 @@
 import { Type, type TProperties, type TSchema } from "@sinclair/typebox";
 import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
-import { EITHER } from "./format-counts-and-lists.ts";
+import { EITHER } from "./format-numbers-and-lists.ts";
 
 /** The building blocks of the API's schemas. Clients must expect members in addition to those of an answer's schema. */
 

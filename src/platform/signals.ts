@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { Sleep } from "./clock.ts";
+import type { Sleep } from "./clock-ids-and-timers.ts";
 
 /** Exit codes that a shell gives a process which a signal ended: 128 plus the signal's number. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;

@@ -1,5 +1,5 @@
-import { toDay } from "../../projections/time-conversion.ts";
-import { newDayRef } from "./day-keys.ts";
+import { toDay } from "../../projections/parse-log-times.ts";
+import { newDayRef } from "./daily-encryption-keys.ts";
 import { newKey, type KeyChanges, type KeyStore, type NamedKey, splitRef } from "./key-store.ts";
 import { hash } from "node:crypto";
 import { KEY_BYTES } from "../vault/derive-keys.ts";

@@ -4,9 +4,9 @@ import { encryptingCodec, type EncryptingCodec, type Event, makeEvent, type LogS
 import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { OpenStoreOptions, StorePlace } from "../log/store-backends.ts";
-import type { MakeId } from "../platform/clock.ts";
+import type { MakeId } from "../platform/clock-ids-and-timers.ts";
 import { nextTurn } from "../platform/work-in-time-slices.ts";
-import { lastForgotten, parsePastName } from "../projector/snapshots.ts";
+import { lastForgotten, parsePastName } from "../projector/past-snapshots.ts";
 import { applyErasures } from "./retention.ts";
 import type { Keyring } from "./keyring.ts";
 import { keysLost, newestKeys } from "./secrets-binding.ts";

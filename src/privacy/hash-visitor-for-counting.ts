@@ -1,9 +1,9 @@
-// Computes the number by which a visitor counts in a day's sketch; projections/visitor-estimate.ts estimates from it.
+// Computes the number by which a visitor counts in a day's sketch; projections/estimate-visitors.ts estimates from it.
 import { createHmac } from "node:crypto";
 import { andThen, type Awaitable } from "eventstore-lite";
-import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitor-estimate.ts";
-import type { Clock } from "../platform/clock.ts";
-import { createDayKeys } from "./day-keys.ts";
+import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/estimate-visitors.ts";
+import type { Clock } from "../platform/clock-ids-and-timers.ts";
+import { createDayKeys } from "./daily-encryption-keys.ts";
 import type { KeyStore } from "./key-store.ts";
 
 /**

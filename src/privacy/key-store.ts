@@ -1,6 +1,6 @@
 import { hash, randomBytes } from "node:crypto";
 import { KEY_BYTES } from "../vault/derive-keys.ts";
-import type { SecretStore, StoredSecrets } from "../vault/encrypted-secrets.ts";
+import type { SecretStore, StoredSecrets } from "../vault/secret-store.ts";
 import { open, encrypt } from "../vault/encrypt.ts";
 import { ServiceError } from "../platform/service-error.ts";
 

@@ -1,7 +1,7 @@
 import { andThen, type Awaitable } from "eventstore-lite";
 import { type Encryptor, markOfErased, type EncryptionKey, type Owner } from "../../events/declare-personal-members.ts";
 import type { Recipient } from "../../events/outreach.ts";
-import type { Clock } from "../platform/clock.ts";
+import type { Clock } from "../platform/clock-ids-and-timers.ts";
 import { nextTurn } from "../platform/work-in-time-slices.ts";
 import { puncture, createClickKeys } from "./click-keys.ts";
 import { createKeyCache, findUsable } from "./key-cache.ts";
@@ -18,7 +18,7 @@ import {
   type NamedKey,
 } from "./key-store.ts";
 import { createPersonKeys, toUnlinkableRef, withHandles, type PersonKey, type PersonKeys } from "./person-keys.ts";
-import { createDayKeys } from "./day-keys.ts";
+import { createDayKeys } from "./daily-encryption-keys.ts";
 
 export type Keyring = Awaited<ReturnType<typeof openKeyring>>;
 

@@ -1,16 +1,16 @@
 import type { CheckpointStore } from "eventstore-lite/proof";
 import type { LogStore } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
-import { clockRecord } from "../log/clock-record.ts";
-import { fileClock, machineClock, serverClock, type LogClock } from "../log/log-clock.ts";
-import { type Clock, makeId as newId, type MakeId } from "../platform/clock.ts";
+import { clockRecord } from "../log/detect-wrong-clock-at-start.ts";
+import { fileClock, machineClock, serverClock, type LogClock } from "../log/log-time-and-clock-skew.ts";
+import { type Clock, makeId as newId, type MakeId } from "../platform/clock-ids-and-timers.ts";
 import type { Logger } from "../platform/logger.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "./encrypted-log.ts";
 import { keysIn } from "./key-store.ts";
 import { openKeyring } from "./keyring.ts";
 import { bindSecrets, refuseLostKeys, refuseLostLog, type BindOptions } from "./secrets-binding.ts";
 import { readMasterKey, unlock, type Unlocked } from "../vault/master-key.ts";
-import { openSecretStore } from "../vault/encrypted-secrets.ts";
+import { openSecretStore } from "../vault/secret-store.ts";
 import { locateLog, type LogPlace } from "./locate-log.ts";
 
 /** The opened log, with its vault and keys. Disposing it closes everything in reverse order. */

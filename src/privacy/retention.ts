@@ -1,9 +1,9 @@
-import { toDay } from "../../projections/time-conversion.ts";
+import { toDay } from "../../projections/parse-log-times.ts";
 import { SERVICE_METADATA, STREAMS, findLast, type LogContext } from "../log/event-log.ts";
-import { isSkewed, type LogClock } from "../log/log-clock.ts";
+import { isSkewed, type LogClock } from "../log/log-time-and-clock-skew.ts";
 import { errorFields } from "../platform/logger.ts";
-import { systemTimer, type Timer } from "../platform/clock.ts";
-import { expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
+import { systemTimer, type Timer } from "../platform/clock-ids-and-timers.ts";
+import { expiredDays, firstKept, newestDay, removeDays } from "./daily-encryption-keys.ts";
 import type { Keyring } from "./keyring.ts";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
 import type { Erase } from "../projector/restore-states.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { createEventLog, type EventMetadata, STREAMS } from "../log/event-log.ts";
-import { makeId } from "../platform/clock.ts";
+import { makeId } from "../platform/clock-ids-and-timers.ts";
 import { usageError } from "../platform/service-error.ts";
 import { KEY_BYTES, keyId, parseKey } from "../vault/derive-keys.ts";
 import { endRotation, nameOfKey, rotateKey, writeKeyFile } from "../vault/master-key.ts";

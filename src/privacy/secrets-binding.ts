@@ -5,7 +5,7 @@ import type { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "../vault/derive-keys.ts";
 import type { Binding, SecretPlace } from "../vault/secret-database.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
-import type { BoundSecrets } from "../vault/encrypted-secrets.ts";
+import type { BoundSecrets } from "../vault/secret-store.ts";
 
 /** Error: the log holds data that was encrypted with keys which the key store `place` does not have. */
 export function keysLost(place: string, isThere: boolean): ServiceError {

@@ -18,7 +18,7 @@ import {
   packState,
   decodeInTimeSlices,
   inflateState,
-} from "./snapshots.ts";
+} from "./past-snapshots.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 

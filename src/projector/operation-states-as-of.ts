@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import type { LogStore } from "../../events/catalog.ts";
 import type { ProjectionName, SomeStates } from "../../projections/all.ts";
-import type { Clock } from "../platform/clock.ts";
+import type { Clock } from "../platform/clock-ids-and-timers.ts";
 import { count, named, orNull, time } from "../platform/common-schemas.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { findPlace, parseMoment, type Moment, type Place } from "./parse-moment.ts";

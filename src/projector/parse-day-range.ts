@@ -1,4 +1,4 @@
-import { DAY_MS, toDay } from "../../projections/time-conversion.ts";
+import { DAY_MS, toDay } from "../../projections/parse-log-times.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { parseMoment } from "./parse-moment.ts";
 

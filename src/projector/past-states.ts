@@ -1,6 +1,6 @@
 import type { EventType, LogStore } from "../../events/catalog.ts";
 import type { ProjectionName, States, SomeStates } from "../../projections/all.ts";
-import { within } from "../platform/clock.ts";
+import { within } from "../platform/clock-ids-and-timers.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { foldTo } from "./fold-to.ts";
 import type { Projector } from "./projector.ts";

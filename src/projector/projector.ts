@@ -2,7 +2,7 @@ import { isStoreError } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf } from "../../projections/all.ts";
 import { createStates } from "../../projections/fold-states.ts";
-import { sleep } from "../platform/clock.ts";
+import { sleep } from "../platform/clock-ids-and-timers.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { createTimeSlices, type TimeSlices } from "../platform/work-in-time-slices.ts";
@@ -10,7 +10,7 @@ import { differences, listMembers } from "./compare-states.ts";
 import { createFoldBeside, type FoldBeside, type FoldBesideOptions } from "./late-projections.ts";
 import { foldRange, STEP_EVENTS } from "./fold-range.ts";
 import { restoreStates, type Restored, type RestoreOptions, type Erase, refold } from "./restore-states.ts";
-import { loadRebuilt } from "./snapshots.ts";
+import { loadRebuilt } from "./past-snapshots.ts";
 
 /** Projector of a service: feeds the log, in order, to every projection, and holds the states. */
 export type Projector = ReturnType<typeof follow>;

@@ -11,7 +11,7 @@ import { createStates, type FoldedStates } from "../../projections/fold-states.t
 import type { Late } from "./late-projections.ts";
 import { catchUpStates, type Positions, foldRange, stretches } from "./fold-range.ts";
 import { createSnapshotWriter, type SnapshotWriter } from "./snapshot-writer.ts";
-import { listPast, PAST_EVERY_POSITIONS, loadRebuilt, unpackState } from "./snapshots.ts";
+import { listPast, PAST_EVERY_POSITIONS, loadRebuilt, unpackState } from "./past-snapshots.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 export interface Restored {

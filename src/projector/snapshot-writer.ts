@@ -2,7 +2,7 @@ import type { EventType, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, rewindOf, type ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/fold-states.ts";
 import { isReadAlongLog, type Positions } from "./fold-range.ts";
-import { isDue, pastName, thinPast, packState, type PackOptions } from "./snapshots.ts";
+import { isDue, pastName, thinPast, packState, type PackOptions } from "./past-snapshots.ts";
 
 /**
  * Number of positions between two snapshots of one projection. After a start, at most some tens of milliseconds of

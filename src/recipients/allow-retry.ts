@@ -1,4 +1,4 @@
-import { outreachIn } from "../../projections/contact-campaigns.ts";
+import { outreachIn } from "../../projections/contact-outreach-by-campaign.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import type { Contacts } from "../../projections/contact.ts";
 import { STREAMS, type EventMetadata, type StateContext } from "../log/event-log.ts";

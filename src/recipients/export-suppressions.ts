@@ -1,7 +1,7 @@
 import type { LogStore, Recorded } from "../../events/catalog.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import { csvHead, csvRecord } from "../log/export-formats/csv.ts";
-import { exportText, type ExportChunk } from "../log/export-formats/format.ts";
+import { exportText, type ExportChunk } from "../log/export-formats/write-export-text.ts";
 import { escapeControls } from "../platform/escape-control-characters.ts";
 import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 import { nameHashKey } from "./suppress.ts";

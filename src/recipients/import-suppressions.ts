@@ -4,7 +4,7 @@ import { type EventMetadata, STREAMS } from "../log/event-log.ts";
 import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 import { appendInChunks, type ImportOptions } from "./import.ts";
 import type { SuppressionRecord } from "./file/suppression-row.ts";
-import type { SuppressionRow } from "./recipients-file.ts";
+import type { SuppressionRow } from "./parse-imported-lists.ts";
 import { createDecision, type SuppressContext, type Suppression } from "./suppress.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 

@@ -7,17 +7,17 @@ import {
   type Recipient,
   type SkipReason,
 } from "../../events/outreach.ts";
-import { outreachByCampaign } from "../../projections/contact-campaigns.ts";
+import { outreachByCampaign } from "../../projections/contact-outreach-by-campaign.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contact, type ContactStatus } from "../../projections/contact.ts";
 import { findTracked } from "../../projections/results.ts";
 import { peopleAt, type People } from "../../projections/rewind-contacts.ts";
-import { linksOf, toLinkKey } from "../../projections/link-keys.ts";
+import { linksOf, toLinkKey } from "../../projections/find-links-in-text.ts";
 import { effectiveBasis, findGrounds } from "../history/causes-and-effects.ts";
 import { describeConsent, SKIPS } from "../history/sentences/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
-import { formatDuration, grouped } from "../platform/format-counts-and-lists.ts";
+import { formatDuration, grouped } from "../platform/format-numbers-and-lists.ts";
 import { createSortedPage, type ListPage, type SortPlace } from "../platform/sorted-page.ts";
 import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 import { MomentFolding } from "../projector/operation-states-as-of.ts";

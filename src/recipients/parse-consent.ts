@@ -3,7 +3,7 @@ import { basis, tracking } from "../../events/outreach.ts";
 import type { ConsentRecord } from "../../projections/consent.ts";
 import { CONSENT_TIME_CHARS_MAX, type DateOrder, type Parsed, parseDay } from "./parse-day.ts";
 import { shortened } from "../template/normalize-field.ts";
-import { EITHER } from "../platform/format-counts-and-lists.ts";
+import { EITHER } from "../platform/format-numbers-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { ServiceError } from "../platform/service-error.ts";
 

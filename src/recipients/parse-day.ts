@@ -1,4 +1,4 @@
-import { isoTime } from "../platform/clock.ts";
+import { isoTime } from "../platform/clock-ids-and-timers.ts";
 
 /** Orders of day and month in a file's dates: `3/2/2026` is a day in February (`dmy`) or in March (`mdy`). */
 export const DATE_ORDERS = ["dmy", "mdy"] as const;

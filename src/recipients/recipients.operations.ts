@@ -5,14 +5,14 @@ import { canRewind } from "../../projections/all.ts";
 import { toRecipient, type Contact, type Contacts } from "../../projections/contact.ts";
 import { contactWithIdAt, peopleAt, type People } from "../../projections/rewind-contacts.ts";
 import { describeConsent } from "../history/sentences/outreach.ts";
-import { formatSentence } from "../history/sentences/sentence.ts";
+import { formatSentence } from "../history/sentences/sentence-parts.ts";
 import type { StateContext } from "../log/event-log.ts";
 import { count, orNull } from "../platform/common-schemas.ts";
-import { countInWords } from "../platform/format-counts-and-lists.ts";
+import { countInWords } from "../platform/format-numbers-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { operation, pageInput, refusal, refuse } from "../platform/operation.ts";
 import { inTimeSlices } from "../platform/work-in-time-slices.ts";
-import { forgetPerson } from "../privacy/forget.ts";
+import { forgetPerson } from "../privacy/forget-person-or-address.ts";
 import {
   certificate,
   describeErased,
@@ -20,8 +20,8 @@ import {
   erasureInput,
   NOT_REACHED,
   toErasedJson,
-} from "../privacy/forget-clicks.operations.ts";
-import type { WriteContext } from "../privacy/open-log-context.ts";
+} from "../privacy/forget-clicks-of-address.operations.ts";
+import type { WriteContext } from "../privacy/log-context-types.ts";
 import {
   asOf,
   asOfInput,
@@ -30,10 +30,10 @@ import {
   toMomentJson,
   type LogReader,
 } from "../projector/operation-states-as-of.ts";
-import { discloseRecipient } from "../privacy/read-audit.ts";
+import { discloseRecipient } from "../privacy/record-personal-data-read.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
 import { allowRetry } from "./allow-retry.ts";
-import type { FilePreview } from "./file/preview-file.ts";
+import type { FilePreview } from "./file/preview-columns-and-dates.ts";
 import { consentMembers, isFault, parseConsent } from "./parse-consent.ts";
 import type { previewImport } from "./preview-import.ts";
 import { recordConsent, type ConsentContext } from "./record-consent.ts";

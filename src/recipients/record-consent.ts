@@ -9,7 +9,7 @@ import { handle, type HandleOptions } from "../log/decide-and-append.ts";
 import type { FindLinkKeys } from "../privacy/person-keys.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
-import { ALL_OF } from "../platform/format-counts-and-lists.ts";
+import { ALL_OF } from "../platform/format-numbers-and-lists.ts";
 
 export interface ConsentContext extends StateContext {
   readonly findLinkKeys: FindLinkKeys;

@@ -6,7 +6,7 @@ import { record } from "../log/decide-and-append.ts";
 import type { SocialNetwork } from "../networks/network.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import type { SuppressionRecord } from "./file/suppression-row.ts";
-import { within } from "../platform/clock.ts";
+import { within } from "../platform/clock-ids-and-timers.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
 export interface SuppressContext extends StateContext {

@@ -16,7 +16,7 @@ import { createTelegramChannel } from "../networks/messaging/telegram.ts";
 import { createWhatsappChannel } from "../networks/messaging/whatsapp.ts";
 import { createActivityStream } from "../networks/x/activity-stream.ts";
 import { createX } from "../networks/x/x-api.ts";
-import { systemClock, type Clock } from "../platform/clock.ts";
+import { systemClock, type Clock } from "../platform/clock-ids-and-timers.ts";
 
 /** Client of the recipients' network, and the OAuth client that links an account of it. */
 export type Social = NonNullable<ReturnType<typeof connectNetworks>["social"]>;

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { openCheckpoint, type WitnessConfig } from "eventstore-lite/proof";
 import { signHeadNow } from "../log/signed-heads.ts";
-import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
+import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-time-and-clock-skew.ts";
 import { askWitness, cosignedPosition } from "../log/cosigning.ts";
 import { readMasterKey } from "../vault/master-key.ts";
-import { isoTime, systemClock } from "../platform/clock.ts";
+import { isoTime, systemClock } from "../platform/clock-ids-and-timers.ts";
 import { newestTime } from "../outreach/run-context.ts";
 import type { Config } from "../config/config.ts";
 import { createStopWords } from "../outreach/detect-opt-out-replies.ts";
@@ -15,16 +15,16 @@ import { openAccount } from "./outreach-context.ts";
 import { createSafeFetch, JSON_BODY } from "../networks/safe-fetch.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { connectNetworks } from "./connect-networks.ts";
-import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
+import { keysMissing, missingKeys } from "../privacy/find-lost-keys.ts";
 import { refuseLostLog } from "../privacy/secrets-binding.ts";
 import { locateLog } from "../privacy/locate-log.ts";
 import { openLog, openStoredLog } from "../privacy/open-log.ts";
 import { finding, type Finding } from "./examination-finding.ts";
-import { countFreeTexts, warnOfTexts } from "../delivery/free-message-allowance.ts";
+import { countFreeTexts, warnOfTexts } from "../delivery/warn-of-few-free-messages.ts";
 import type { Logger } from "../platform/logger.ts";
 import { openReachlog } from "./open-reachlog.ts";
 import { listPartNames } from "../config/optional-parts.ts";
-import { describeExpiries } from "../config/tokens.ts";
+import { describeExpiries } from "../config/parse-api-tokens.ts";
 
 /**
  * The examination of an installation waits at most this long, in ms, for the answer of a network or of the trace

@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import { withPort } from "../http/server/listen.ts";
 import { type Instance, joinInstances, singleInstance } from "../log/instance-heartbeats.ts";
 import { createRoles } from "../log/lease.ts";
-import { noticeCopy, recordRestore } from "../log/record-restore.ts";
+import { noticeCopy, recordRestore } from "../log/notice-and-record-restore.ts";
 import { openSignedHeads } from "../log/signed-heads.ts";
 import { listConfiguredChannels } from "../config/optional-parts.ts";
 import { createMetrics } from "../metrics/metrics.ts";

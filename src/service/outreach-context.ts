@@ -4,14 +4,14 @@ import { randomBytes } from "node:crypto";
 import { createTokens } from "../account/tokens.ts";
 import { xPrices } from "../networks/x/x-api.ts";
 import { newestTime, type OutreachContext } from "../outreach/run-context.ts";
-import { createRunReports } from "../outreach/report/report.ts";
+import { createRunReports } from "../outreach/report/make-team-report.ts";
 import { openSources } from "../outreach/sources/sources.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
 import { createStopWords, createWishReader } from "../outreach/detect-opt-out-replies.ts";
 import { createOptOutCode } from "../template/short-link.ts";
 import type { Social } from "./connect-networks.ts";
 import type { Account } from "../account/link-account.ts";
-import type { Reachlog } from "../privacy/open-log-context.ts";
+import type { Reachlog } from "../privacy/log-context-types.ts";
 
 /**
  * Length of the secret, in bytes, from which the codes of one recipient's links are derived: 128 bits, so that no code

@@ -7,7 +7,7 @@ import { createRunner } from "../outreach/start-run.ts";
 import type { Logger } from "../platform/logger.ts";
 import { connectNetworks } from "./connect-networks.ts";
 import { openAccount, outreachContext } from "./outreach-context.ts";
-import type { Reachlog } from "../privacy/open-log-context.ts";
+import type { Reachlog } from "../privacy/log-context-types.ts";
 
 /** Shows an operator the progress while messages in doubt are settled. */
 export interface ReconcileView extends Disposable {

@@ -2,13 +2,13 @@ import { hash } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { listParts } from "../config/optional-parts.ts";
 import type { ConsoleSettings } from "../console/page-context.ts";
-import { describeExpiries, type SourcedToken } from "../config/tokens.ts";
+import { describeExpiries, type SourcedToken } from "../config/parse-api-tokens.ts";
 import { WHAT_IF_RULES } from "../config/what-if.ts";
 import { WHY_CHARACTERS_MAX } from "../delivery/dead-letters.ts";
 import { SENT_BYTES_MAX, SENT_SUPPRESSIONS_BYTES_MAX } from "../recipients/file/format-and-limits.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
-import { isoTime, makeId, systemClock } from "../platform/clock.ts";
+import { isoTime, makeId, systemClock } from "../platform/clock-ids-and-timers.ts";
 import { VERSION } from "../platform/version.ts";
 
 type Channels = Pick<ConsoleSettings, "configured" | "recognisesMs">;

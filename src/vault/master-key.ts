@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import type { Secret } from "../platform/secret.ts";
 import { parseKey, keyError, KeyMismatch, KEY_BYTES } from "./derive-keys.ts";
 import type { SecretPlace } from "./secret-database.ts";
-import { openSecretStore } from "./encrypted-secrets.ts";
+import { openSecretStore } from "./secret-store.ts";
 import { openVault, type Rotation, type Vault } from "./vault.ts";
 import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";

@@ -1,6 +1,6 @@
 import { deriveKey, keyId, keyError } from "./derive-keys.ts";
 import type { SecretPlace } from "./secret-database.ts";
-import { openSecretStore, type Kept, type SecretStore, type StoredSecrets } from "./encrypted-secrets.ts";
+import { openSecretStore, type Kept, type SecretStore, type StoredSecrets } from "./secret-store.ts";
 
 export interface Rotation {
   readonly from: Uint8Array;

@@ -4,7 +4,12 @@ import { linkAccount, unlinkAccount, type Account } from "../../src/account/link
 import { OAuthError } from "../../src/account/oauth.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { createSimulatedNetwork } from "../harness/memory/social-network.ts";
-import { openAccount, USER, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
+import {
+  openAccount,
+  USER,
+  type AccountProcess,
+  type AccountHarness,
+} from "../harness/memory/simulated-oauth-account.ts";
 import { METADATA, toStateContext } from "../harness/memory/temporary-log.ts";
 
 /** Time after which an instance's lease on the tokens has expired if it was not renewed. */

@@ -4,7 +4,12 @@ import { unlinkAccount } from "../../src/account/link-account.ts";
 import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
-import { nextTurn, openAccount, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
+import {
+  nextTurn,
+  openAccount,
+  type AccountProcess,
+  type AccountHarness,
+} from "../harness/memory/simulated-oauth-account.ts";
 import { toStateContext } from "../harness/memory/temporary-log.ts";
 import type { SocialNetwork } from "../../src/networks/network.ts";
 

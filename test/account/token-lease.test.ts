@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import { createTokenLease } from "../../src/account/tokens.ts";
-import { nextTurn, openAccount, type AccountHarness } from "../harness/memory/account.ts";
+import { nextTurn, openAccount, type AccountHarness } from "../harness/memory/simulated-oauth-account.ts";
 import { toLogContext } from "../harness/memory/temporary-log.ts";
 import type { LogContext } from "../../src/log/event-log.ts";
 

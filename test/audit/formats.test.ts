@@ -4,7 +4,7 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { EXPORT_FORMATS, type Format } from "../../src/log/export-formats.ts";
 import { csvRecord, readGuarded } from "../../src/log/export-formats/csv.ts";
-import type { StoredEvent } from "../../src/log/export-formats/format.ts";
+import type { StoredEvent } from "../../src/log/export-formats/write-export-text.ts";
 import { name, newEvent } from "./event-arbitraries.ts";
 import { countCases } from "../harness/case-count.ts";
 

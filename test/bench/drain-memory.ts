@@ -4,7 +4,7 @@ import { backlogLog } from "./open-backlog-log.ts";
 import { onCopyOf } from "./log-copy.ts";
 import { largestMib } from "./resident-memory.ts";
 import { startService } from "./server.ts";
-import { networkSettings, startSinks } from "./sinks-process.ts";
+import { networkSettings, startSinks } from "./start-network-sinks.ts";
 
 /** Time in ms until a slow network answers. It is less than half of the timeout of an attempt (5 s). */
 const SLOW_MS = 2_000;

@@ -6,10 +6,10 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { backlogLog } from "./open-backlog-log.ts";
 import { onCopyOf } from "./log-copy.ts";
-import { deliveryTimeOf, describeTimes, timeOfEach, type DeliveryTime } from "./delivery-processor-time.ts";
-import { settled } from "./pending-dispatches.ts";
+import { deliveryTimeOf, describeTimes, timeOfEach, type DeliveryTime } from "./measure-delivery-processor-time.ts";
+import { settled } from "./count-and-await-pending-dispatches.ts";
 import { startService } from "./server.ts";
-import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
+import { networkSettings, startSinks, type Sinks } from "./start-network-sinks.ts";
 
 /** Number of clicks in the backlog. With fewer, much of the time would be spent on compiling. */
 const CLICKS = 100_000;
@@ -59,7 +59,7 @@ export const drain: Bench = async (options) => {
  */
 async function postBare(backlog: string, sinks: Sinks, clicks: number): Promise<Drained> {
   await sinks.reset();
-  const program = join(import.meta.dirname, "bare-loop.ts");
+  const program = join(import.meta.dirname, "deliver-backlog-without-storage.ts");
   const printed = await outputOf([process.execPath, program, backlog, sinks.url]);
   await expectArrived(sinks, clicks);
   return { ...(JSON.parse(printed) as Omit<Drained, "positions">), positions: 1 };

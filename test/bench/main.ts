@@ -1,20 +1,20 @@
 import { peerBenches, storeBenches, runBenches } from "eventstore-lite/bench";
-import { campaigns } from "./campaigns.ts";
-import { apiReads, consolePages } from "./console-pages.ts";
-import { drainIntake } from "./drain-intake.ts";
+import { campaigns } from "./cost-of-campaigns.ts";
+import { apiReads, consolePages } from "./console-pages-and-api-reads.ts";
+import { drainIntake } from "./click-intake-while-backlog-drains.ts";
 import { drainMemory } from "./drain-memory.ts";
 import { drain } from "./drain.ts";
 import { eventStreams } from "./event-streams.ts";
 import { growth } from "./replay-growth.ts";
-import { hotLink } from "./hot-link.ts";
+import { hotLink } from "./clicks-on-one-link-of-many.ts";
 import { intakePostgres } from "./intake-postgres.ts";
 import { intake } from "./intake.ts";
-import { metrics } from "./metrics.ts";
-import { tree } from "./merkle-tree.ts";
+import { metrics } from "./metrics-overhead.ts";
+import { tree } from "./click-intake-with-merkle-tree.ts";
 import { moment } from "./past-state.ts";
-import { outbox } from "./outbox.ts";
+import { outbox } from "./accept-and-deliver-clicks.ts";
 import { redirect } from "./redirect.ts";
-import { replayStats } from "./replay-stats.ts";
+import { replayStats } from "./replay-one-and-all-projections.ts";
 import { replay } from "./replay.ts";
 import { encrypt } from "./encrypted-intake.ts";
 import { stalls } from "./stalls.ts";
@@ -22,7 +22,7 @@ import { start } from "./start-time.ts";
 import { statsRead } from "./stats-read.ts";
 import { tokenTiming } from "./token-timing.ts";
 import { traces } from "./traces.ts";
-import { webhooks } from "./webhooks.ts";
+import { webhooks } from "./deliver-to-webhooks.ts";
 
 const benches = {
   intake,

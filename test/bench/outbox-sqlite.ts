@@ -4,8 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
-import { CHANNELS, deliver, type Channel } from "./outbox-delivery.ts";
-import { takeClicks, type Click } from "./outbox-intake.ts";
+import { CHANNELS, deliver, type Channel } from "./compared-outbox-delivery.ts";
+import { takeClicks, type Click } from "./receive-outbox-clicks.ts";
 
 // The part of better-sqlite3's interface that is used here; the package is installed only for the comparison.
 interface Statement {

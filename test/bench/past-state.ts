@@ -3,7 +3,7 @@ import { atMost, compare, interleave, roundsOf, type Bench, openScan } from "eve
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldTo } from "../../src/projector/fold-to.ts";
-import { listPast } from "../../src/projector/snapshots.ts";
+import { listPast } from "../../src/projector/past-snapshots.ts";
 import { onCopyOf } from "./log-copy.ts";
 import { mixedLog } from "./open-mixed-log.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { outputOf, processorTimeOf, type ProcessorTime } from "eventstore-lite/bench";
-import { CLICK, CLICK_PATH } from "./click.ts";
+import { CLICK, CLICK_PATH } from "./sample-click.ts";
 import type { Server } from "./server.ts";
 
 export const CONNECTIONS = 128;

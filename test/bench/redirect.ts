@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { codec, type Event } from "../../events/catalog.ts";
 import { openSqliteStore } from "eventstore-lite";
 import { atMost, compare, interleave, roundsOf, type Bench, processorTimeOf } from "eventstore-lite/bench";

@@ -69,7 +69,7 @@ function startPreloaded(
 
 /** Starts a server with the routes of bare-route.ts. It stores nothing, so any folder will do. */
 export function startBareRoute(directory: string): Promise<Server> {
-  return startServer([process.execPath, join(import.meta.dirname, "bare-route.ts")], directory, {});
+  return startServer([process.execPath, join(import.meta.dirname, "server-without-storage.ts")], directory, {});
 }
 
 /** Starts a server in a folder without a .env file, and without the settings of the developer. */

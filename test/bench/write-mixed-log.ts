@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { type IdempotencyKey, openSqliteStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
-import { DAY_MS, HOUR_MS } from "../../projections/time-conversion.ts";
+import { DAY_MS, HOUR_MS } from "../../projections/parse-log-times.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createRandom } from "../harness/random.ts";
-import { campaignsPart } from "./mixed-campaigns.ts";
-import { clicksPart } from "./mixed-clicks.ts";
-import { outreachPart } from "./mixed-outreach.ts";
-import { restPart } from "./mixed-notifications-and-refreshes.ts";
+import { campaignsPart } from "./generate-campaign-events.ts";
+import { clicksPart } from "./write-mixed-log-clicks.ts";
+import { outreachPart } from "./generate-outreach-events.ts";
+import { restPart } from "./write-mixed-log-notifications-and-refreshes.ts";
 
 /** Number of events that are passed to the store before the program waits for their appends. */
 const BATCH_EVENTS = 1_000;

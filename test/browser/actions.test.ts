@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import type { EventType } from "../../events/catalog.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
-import { documentedPath } from "../fuzz/openapi-document.ts";
+import { documentedPath } from "../fuzz/parse-openapi-operations.ts";
 import { overhangOf, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { countClicks, operatorOf, signInByRequest, type Operator } from "../harness/operator.ts";
+import { countClicks, operatorOf, signInByRequest, type Operator } from "../harness/browser-operator.ts";
 import {
   authorize,
   BEARER,

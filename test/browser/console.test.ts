@@ -11,7 +11,7 @@ import {
 } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { signInByRequest } from "../harness/operator.ts";
+import { signInByRequest } from "../harness/browser-operator.ts";
 import { authorize, BEARER, exported, openInstallation, type Installation, type Running } from "../harness/process.ts";
 
 const PATHS = [

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import { overhangOf, violationsInState } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
-import { operatorOf, type Operator } from "../harness/operator.ts";
+import { operatorOf, type Operator } from "../harness/browser-operator.ts";
 import {
   authorize,
   BEARER,

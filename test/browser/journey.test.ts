@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import type { Browser, Locator } from "playwright-core";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { operatorOf, WAYS, type Operator } from "../harness/operator.ts";
+import { operatorOf, WAYS, type Operator } from "../harness/browser-operator.ts";
 import { BEARER, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
 const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";

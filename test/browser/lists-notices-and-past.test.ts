@@ -6,7 +6,7 @@ import { PEOPLE_SHOWN } from "../../src/console/pages/people.tsx";
 import { overhangOf, violationsInState } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { operatorOf, signInByRequest, type Operator } from "../harness/operator.ts";
+import { operatorOf, signInByRequest, type Operator } from "../harness/browser-operator.ts";
 import { authorize, BEARER, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
 const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";

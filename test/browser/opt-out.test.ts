@@ -2,8 +2,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "bun:test";
-import { OPT_OUT_WORDS } from "../../src/http/features/opt-out-words.ts";
-import { addPeople } from "../faults/sandbox-people.ts";
+import { OPT_OUT_WORDS } from "../../src/http/features/opt-out-page-translations.ts";
+import { addPeople } from "../faults/add-people-and-count-messages.ts";
 import { overhangOf, violationsInSchemes } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { authorize, BEARER, exported, openInstallation } from "../harness/process.ts";

@@ -4,7 +4,7 @@ import type { Browser } from "playwright-core";
 import { revokeAll } from "../../sandbox/x/tokens.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { startDemo, type Demo } from "../harness/demo.ts";
-import { countClicks, operatorOf, signInByRequest } from "../harness/operator.ts";
+import { countClicks, operatorOf, signInByRequest } from "../harness/browser-operator.ts";
 import { authorize, BEARER, openInstallation, TOKEN } from "../harness/process.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 

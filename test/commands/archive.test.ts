@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { formatPublicKey } from "eventstore-lite/proof";
 import { newDatabase } from "eventstore-lite/testing";
 import { startS3 } from "../../sandbox/s3/server.ts";
-import { archive, backup } from "../../src/commands/backup.ts";
+import { archive, backup } from "../../src/commands/backup-migrate-and-archive.ts";
 import { replay } from "../../src/commands/replay.ts";
-import { restoreCommand } from "../../src/commands/restore.ts";
+import { restoreCommand } from "../../src/commands/restore-and-clock-corrected.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { audit, clicks, contacts, forget, stats } from "../harness/memory/operation-commands.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture-command.ts";
-import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { isWhole } from "../harness/case-count.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 

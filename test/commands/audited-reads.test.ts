@@ -10,7 +10,7 @@ import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { capture, NO_TERMINAL } from "../harness/capture-command.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { snapshotOf } from "../projector/rebuild-log.ts";
 
 const reachlog = await loadReachlog();

@@ -12,14 +12,14 @@ import {
   readRequested,
   readTail,
 } from "../../src/delivery/channel-lag.ts";
-import { formatDuration } from "../../src/platform/format-counts-and-lists.ts";
+import { formatDuration } from "../../src/platform/format-numbers-and-lists.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
-import type { Terminal } from "../../src/commands/shared/terminal.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import type { Terminal } from "../../src/commands/shared/answers-and-exit-codes.ts";
+import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
-import { outcomeOf } from "../harness/memory/outcomes.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { deliveries } from "../harness/memory/operation-commands.ts";
 
 const LINK = STREAMS.link("go.example", "x");

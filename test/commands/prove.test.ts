@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { formatPublicKey } from "eventstore-lite/proof";
 import { KEYS_PER_EVENT_MAX } from "../../events/erasure.ts";
 import { audit } from "../../src/commands/audit.ts";
-import { fileClock } from "../../src/log/log-clock.ts";
+import { fileClock } from "../../src/log/log-time-and-clock-skew.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
 import { capture } from "../harness/capture-command.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { forget, forgetClicks } from "../harness/memory/operation-commands.ts";
 import { toLogContext } from "../harness/memory/temporary-log.ts";
 

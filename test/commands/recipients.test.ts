@@ -13,7 +13,7 @@ import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import { capture } from "../harness/capture-command.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import {
   contact,
   contacts as contactsCommand,

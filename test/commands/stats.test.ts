@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { stats } from "../harness/memory/operation-commands.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openCommands, timeAt } from "../harness/memory/commands.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "ann" };

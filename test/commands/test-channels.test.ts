@@ -4,8 +4,8 @@ import { deliveries } from "../harness/memory/operation-commands.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { capture } from "../harness/capture-command.ts";
 import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
-import { outcomeOf } from "../harness/memory/outcomes.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const CLICK: NewEvent = clickOf({ channels: ["ads", "chat"] });

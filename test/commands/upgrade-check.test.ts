@@ -11,7 +11,7 @@ import { STREAMS } from "../../src/log/event-log.ts";
 import { capture } from "../harness/capture-command.ts";
 import { openCommands } from "../harness/memory/commands.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { addedOf } from "../harness/memory/new-events.ts";
+import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
 
 let folder: TemporaryFolder;
 let env: Record<string, string>;

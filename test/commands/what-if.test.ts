@@ -9,7 +9,7 @@ import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { forget } from "../harness/memory/operation-commands.ts";
 
 const TEMPLATE = "Hi {{name|there}}";

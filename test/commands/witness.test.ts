@@ -7,7 +7,7 @@ import { audit } from "../../src/commands/audit.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { witness } from "../../src/commands/witness.ts";
-import { formatOrigin } from "../../src/log/signed-checkpoint.ts";
+import { formatOrigin } from "../../src/log/sign-and-compare-checkpoints.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import type { ServiceError } from "../../src/platform/service-error.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";

@@ -4,8 +4,8 @@ import { PEOPLE_SHOWN } from "../../src/console/pages/people.tsx";
 import { oddIn } from "../harness/unexpected-html.ts";
 import { ask, INSTANCE, openApp, TOKEN } from "../harness/memory/app.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./open-console.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
-import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
 
 const PAGES = [
   "/",

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
 import { ask, openApp, post, TOKEN, type AppHarness, type Given } from "../harness/memory/app.ts";
-import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 
 const disposed = disposedAfterEach();
 

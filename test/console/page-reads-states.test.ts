@@ -9,14 +9,14 @@ import { loadConfig } from "../../src/config/config.ts";
 import { createConsole } from "../../src/console/render-console.ts";
 import { ConsoleDocument } from "../../src/console/document.tsx";
 import { askOperation, consolePage, type ConsolePage } from "../../src/console/page-context.ts";
-import { A, PageForm } from "../../src/console/parts/links-and-tabs.tsx";
+import { A, PageForm } from "../../src/console/parts/links-forms-and-tabs.tsx";
 import { MomentFolding } from "../../src/projector/operation-states-as-of.ts";
 import { createPageMoments } from "../../src/projector/moment-of-console-page.ts";
-import { listTokens } from "../../src/privacy/tokens.operations.ts";
+import { listTokens } from "../../src/privacy/list-tokens.operations.ts";
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { toOutreachRules } from "../../src/outreach/run-rules.ts";
-import { testLog } from "../harness/memory/numbered-events.ts";
+import { testLog } from "../harness/memory/number-and-fold-events.ts";
 
 /** Returns the outreach rules of a service without suppressions. */
 const commonRules = async () =>

@@ -1,9 +1,9 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import { quarterAt } from "../../projections/quarter-hours.ts";
+import { quarterAt } from "../../projections/count-by-quarter-hour.ts";
 import { noClicks } from "../../projections/suspected-clicks.ts";
-import { DAY_MS } from "../../projections/time-conversion.ts";
-import { noMessages } from "../../projections/stats.ts";
+import { DAY_MS } from "../../projections/parse-log-times.ts";
+import { noMessages } from "../../projections/message-totals.ts";
 import { PAGES } from "../../src/console/document.tsx";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createMixedLife } from "../harness/memory/write-busy-service-log.ts";

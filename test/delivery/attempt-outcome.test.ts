@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import { codec, makeEvent } from "../../events/catalog.ts";
-import { isFinal } from "../../events/dispatch-rules.ts";
+import { isFinal } from "../../events/dispatches-requested-by-events.ts";
 import {
   type Attempt,
   DISPATCH_ATTEMPTS_MAX,

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Recorded } from "../../events/catalog.ts";
 import { isClickOn, matchesEnding, parseDispatchFilter } from "../../src/delivery/dead-letter-filter.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 
 const BERLIN = "Europe/Berlin";
 

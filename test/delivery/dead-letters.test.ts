@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
-import { isFinal, isOutcome } from "../../events/dispatch-rules.ts";
+import { isFinal, isOutcome } from "../../events/dispatches-requested-by-events.ts";
 import { positionsOf } from "../../events/position-ranges.ts";
 import { deliveries, findChannel } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
@@ -11,7 +11,7 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import { DELIVERED, fakeChannel, REFUSED } from "../harness/memory/fake-channel.ts";
 import { listLetters } from "../harness/memory/list-dead-letters.ts";
 import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
-import { outcomeOf } from "../harness/memory/outcomes.ts";
+import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { histories } from "../projections/history.ts";
 import { HISTORY_CHANNELS } from "../projections/history-delivery.ts";

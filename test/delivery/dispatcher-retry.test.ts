@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { StoreFull } from "eventstore-lite/testing";
-import type { Circuit } from "../../src/delivery/rate-limiter.ts";
+import type { Circuit } from "../../src/delivery/pace-and-circuit-breaker.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../src/delivery/attempt-outcome.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";

@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import { createIntakePriority } from "../../src/delivery/rate-limiter.ts";
+import { createIntakePriority } from "../../src/delivery/pace-and-circuit-breaker.ts";
 import { fakeChannel } from "../harness/memory/fake-channel.ts";
 import { fakeTime } from "../harness/memory/fake-time.ts";
 import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";

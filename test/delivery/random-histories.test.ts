@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { isWhole } from "../harness/case-count.ts";
-import { live } from "./model/history.ts";
+import { live } from "./model/play-history.ts";
 import { histories } from "./model/steps.ts";
 
 /** Number of random histories: all of them with the fault tests, a part with all other tests. */

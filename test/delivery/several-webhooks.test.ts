@@ -1,14 +1,14 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import type { EventType, Recorded } from "../../events/catalog.ts";
-import type { WebhookChannel } from "../../events/channel-names.ts";
+import type { WebhookChannel } from "../../events/channels-and-lanes.ts";
 import { findChannel, listChannels } from "../../projections/deliveries.ts";
 import { findLetters } from "../../src/delivery/dead-letters.ts";
-import { readDispatches, toDispatchJson } from "../../src/delivery/list-dispatches.ts";
+import { readDispatches, toDispatchJson } from "../../src/delivery/undelivered-dispatch-pages.ts";
 import { updateSubscriptions } from "../../src/delivery/webhook-subscriptions.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { type NewEvent, STREAMS } from "../../src/log/event-log.ts";
-import { compileFilter } from "../../src/networks/webhook-filter.ts";
+import { compileFilter } from "../../src/networks/webhook-filter-expression.ts";
 import { secret } from "../../src/platform/secret.ts";
 import {
   DELIVERED,

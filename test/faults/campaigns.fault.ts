@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { startPostgres } from "eventstore-lite/testing";
-import { signalChat } from "../../sandbox/x/activity.ts";
+import { signalChat } from "../../sandbox/x/activity-subscriptions-and-stream.ts";
 import { deliver } from "../../sandbox/x/messages.ts";
 import type { DirectMessage } from "../../sandbox/x/state.ts";
 import { createPick } from "../outreach/model/step-scheduler.ts";
@@ -31,7 +31,7 @@ import {
   type Reaction,
   type TrialBooks,
   type TrialCampaign,
-} from "./trial-campaigns.ts";
+} from "./check-trial-campaigns.ts";
 import { idle } from "./intents-per-day.ts";
 import { createFakeClock, fakeClock, type FakeClock } from "./fake-clock.ts";
 import { libfaketime } from "./required-tools.ts";

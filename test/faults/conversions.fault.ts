@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { startPostgres } from "eventstore-lite/testing";
 import type { Recorded } from "../../events/catalog.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { outcomesIn } from "../harness/memory/outcomes.ts";
+import { outcomesIn } from "../harness/memory/dispatch-outcome-events.ts";
 import { BEARER, exported, kill, openInstallation, stop, until } from "../harness/process.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 

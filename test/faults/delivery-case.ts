@@ -3,7 +3,7 @@ import { until, stop } from "../harness/process.ts";
 import type { FaultRow } from "./delivery-faults.ts";
 import { NO_DIGESTS, openLives, untilSettled, type Lives } from "./killed-services.ts";
 import { createLoad, type NamedLoad } from "./delivery-load.ts";
-import { changeCredential, otherThan, settingsFor, settingsWith, type NetworkRow } from "./delivery-networks.ts";
+import { changeCredential, otherThan, settingsFor, settingsWith, type NetworkRow } from "./delivery-network-table.ts";
 import { judge, type Verdict } from "./delivery-verdict.ts";
 
 /** Number of clicks before the fault, so that several are in flight when it begins. */

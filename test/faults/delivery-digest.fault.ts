@@ -3,7 +3,7 @@ import { ended } from "./settled-dispatches.ts";
 import { createGate } from "./limit-concurrent-cases.ts";
 import { openLives, untilSettled, type Lives } from "./killed-services.ts";
 import { createLoad } from "./delivery-load.ts";
-import { arrivalsAt, NETWORK_ROWS, settingsWith, type NetworkRow } from "./delivery-networks.ts";
+import { arrivalsAt, NETWORK_ROWS, settingsWith, type NetworkRow } from "./delivery-network-table.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
 import type { DispatchRecord } from "./delivery-records.ts";
 import { count } from "./delivery-verdict.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { WINDOW_MAX } from "../../src/delivery/rate-limiter.ts";
+import { WINDOW_MAX } from "../../src/delivery/pace-and-circuit-breaker.ts";
 import { UNRECORDED_MAX } from "../../src/delivery/outcome-recorder.ts";
 import { ended } from "./settled-dispatches.ts";
 import { NO_DIGESTS, openLives } from "./killed-services.ts";
 import { createLoad } from "./delivery-load.ts";
-import { DOUBLING_ROWS, settingsWith } from "./delivery-networks.ts";
+import { DOUBLING_ROWS, settingsWith } from "./delivery-network-table.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
 import { count } from "./delivery-verdict.ts";
 import { libfaketime } from "./required-tools.ts";

@@ -1,6 +1,6 @@
 import { until } from "../harness/process.ts";
 import type { Lives } from "./killed-services.ts";
-import type { NetworkRow } from "./delivery-networks.ts";
+import type { NetworkRow } from "./delivery-network-table.ts";
 import { click } from "./click-load.ts";
 
 /** A load of clicks and direct sends. Each has its own name, by which the test finds it at the network. */

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { runCase } from "./delivery-case.ts";
 import { FAULT_ROWS } from "./delivery-faults.ts";
 import { createGate } from "./limit-concurrent-cases.ts";
-import { NETWORK_ROWS } from "./delivery-networks.ts";
+import { NETWORK_ROWS } from "./delivery-network-table.ts";
 import type { Verdict } from "./delivery-verdict.ts";
 import { isWhole } from "../harness/case-count.ts";
 import { libfaketime } from "./required-tools.ts";

@@ -1,7 +1,7 @@
-import type { ChannelName } from "../../events/channel-names.ts";
+import type { ChannelName } from "../../events/channels-and-lanes.ts";
 import { exported, type Installation } from "../harness/process.ts";
 import type { Kill } from "./killed-services.ts";
-import type { NetworkRow } from "./delivery-networks.ts";
+import type { NetworkRow } from "./delivery-network-table.ts";
 
 /** Event as `audit export` writes it. */
 export type Logged = Awaited<ReturnType<typeof exported>>[number] & { readonly id: string };

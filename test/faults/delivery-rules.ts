@@ -1,6 +1,6 @@
 import type { FaultRow } from "./delivery-faults.ts";
 import type { Lives } from "./killed-services.ts";
-import { arrivalsAt, otherThan, type NetworkRow } from "./delivery-networks.ts";
+import { arrivalsAt, otherThan, type NetworkRow } from "./delivery-network-table.ts";
 import type { Logged, DispatchRecord } from "./delivery-records.ts";
 
 /** Checks the rules that hold for every dispatch under any fault. Returns the violations. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { BEARER, openInstallation, until, type Running, type Installation, stop } from "../harness/process.ts";
 import { click } from "./click-load.ts";
-import { countArrivals, rowOf, unlimit } from "./delivery-networks.ts";
+import { countArrivals, rowOf, unlimit } from "./delivery-network-table.ts";
 
 const STOPS = process.env["FAULTS_WHOLE"] === "1" ? 40 : 8;
 const CALLERS = 8;

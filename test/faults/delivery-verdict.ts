@@ -1,7 +1,7 @@
 import type { Folded } from "../../events/catalog.ts";
 import { deliveries, pendingOf, type ChannelState, type Deliveries } from "../../projections/deliveries.ts";
 import { arrivedByName, type Lives } from "./killed-services.ts";
-import type { NetworkRow } from "./delivery-networks.ts";
+import type { NetworkRow } from "./delivery-network-table.ts";
 import { faultsOfDispatch, faultsOfEndings, faultsOfStop } from "./delivery-rules.ts";
 import type { FaultRow } from "./delivery-faults.ts";
 import { logOf, recordsOf, type Ending, type Logged, type DispatchRecord } from "./delivery-records.ts";

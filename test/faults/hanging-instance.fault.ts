@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { addPeople, arrivals } from "./sandbox-people.ts";
+import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import {
   authorize,
   exported,

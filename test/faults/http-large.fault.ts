@@ -1,7 +1,7 @@
 import { afterAll } from "bun:test";
 import { testAttacks, tally, type Attack } from "../http/attacks/attack.ts";
 import { openTarget, type Target } from "../http/attacks/target.ts";
-import { JSON_TYPE } from "../http/wire/bytes.ts";
+import { JSON_TYPE } from "../http/wire/raw-request-bytes.ts";
 import { residentMiB } from "../http/wire/process-memory.ts";
 import { TOKEN } from "../harness/process.ts";
 

@@ -1,9 +1,9 @@
 import { afterAll } from "bun:test";
-import { IN_FLIGHT_MAX } from "../../src/http/access/load-shedding.ts";
+import { IN_FLIGHT_MAX } from "../../src/http/access/limit-requests-and-streams.ts";
 import { tally, testAttacks, type Attack } from "../http/attacks/attack.ts";
 import { goodBody } from "../http/attacks/routes.ts";
 import { openTarget } from "../http/attacks/target.ts";
-import { JSON_TYPE, requestBytes } from "../http/wire/bytes.ts";
+import { JSON_TYPE, requestBytes } from "../http/wire/raw-request-bytes.ts";
 import { residentMiB } from "../http/wire/process-memory.ts";
 import { TOKEN, until } from "../harness/process.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll } from "bun:test";
-import { IN_FLIGHT_MAX } from "../../src/http/access/load-shedding.ts";
+import { IN_FLIGHT_MAX } from "../../src/http/access/limit-requests-and-streams.ts";
 import { testAttacks, tally, type Attack } from "../http/attacks/attack.ts";
 import { openTarget } from "../http/attacks/target.ts";
-import { JSON_TYPE, requestBytes } from "../http/wire/bytes.ts";
+import { JSON_TYPE, requestBytes } from "../http/wire/raw-request-bytes.ts";
 import type { Connection } from "../http/wire/connection.ts";
 
 const target = await openTarget();

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { testAttacks, type Attack } from "../http/attacks/attack.ts";
-import { JSON_TYPE } from "../http/wire/bytes.ts";
+import { JSON_TYPE } from "../http/wire/raw-request-bytes.ts";
 import { openConnection, type Connection } from "../http/wire/connection.ts";
 import { exported, openInstallation, until, stop } from "../harness/process.ts";
 import { startLoad } from "./click-load.ts";

@@ -13,7 +13,7 @@ import {
 } from "../harness/process.ts";
 import { expectDaysKept, idle } from "./intents-per-day.ts";
 import { createFakeClock, type FakeClock } from "./fake-clock.ts";
-import { addPeople, arrivals } from "./sandbox-people.ts";
+import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { libfaketime } from "./required-tools.ts";
 
 const MINUTE_MS = 60_000;

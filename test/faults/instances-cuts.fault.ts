@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { startPostgres, startProxy, type Proxy } from "eventstore-lite/testing";
 import { BEARER, exported, until, type Running } from "../harness/process.ts";
 import { createPick } from "../outreach/model/step-scheduler.ts";
-import { rowOf } from "./delivery-networks.ts";
+import { rowOf } from "./delivery-network-table.ts";
 import { openInstances, secondsSince, untilReady } from "./instances.ts";
 import { lossesAmong, shownLosses, startNamedClicks, UNHARMED } from "./instances-load.ts";
 import { click } from "./click-load.ts";

@@ -2,14 +2,14 @@ import { USUAL_CHANNELS } from "../harness/sample-click.ts";
 import { describe, expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
 import { authorize, BEARER, exported, until, type Running } from "../harness/process.ts";
-import { attemptsOf } from "./recorded-attempts.ts";
-import { countArrivals, rowOf } from "./delivery-networks.ts";
+import { attemptsOf } from "./recorded-message-attempts.ts";
+import { countArrivals, rowOf } from "./delivery-network-table.ts";
 import { recordsOf } from "./delivery-records.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";
 import { count } from "./delivery-verdict.ts";
 import { healthOf, openInstances, secondsSince, untilHandedOver, untilReady, type Instances } from "./instances.ts";
 import { lossesAmong, shownLosses, startNamedClicks, UNHARMED } from "./instances-load.ts";
-import { addPeople, arrivals } from "./sandbox-people.ts";
+import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
 /** Time in ms for which an instance is stopped: as long as the longest lease. */

@@ -1,6 +1,6 @@
 import { SQL } from "bun";
 import { openInstallation, stop, until, type Installation, type Running } from "../harness/process.ts";
-import { isOfChannel, settingsFor, unlimit, type NetworkRow } from "./delivery-networks.ts";
+import { isOfChannel, settingsFor, unlimit, type NetworkRow } from "./delivery-network-table.ts";
 
 /** One of several services that share a log. */
 export interface Instance {

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { exported, until, type ListeningService, type Installation } from "../harness/process.ts";
-import { arrivals } from "./sandbox-people.ts";
+import { arrivals } from "./add-people-and-count-messages.ts";
 
 /** Number of intents for each day of the quota, as the log names it in the intent. */
 export type PerDay = Readonly<Record<string, number>>;

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import type { ChannelName } from "../../events/channel-names.ts";
+import type { ChannelName } from "../../events/channels-and-lanes.ts";
 import { BEARER, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
-import { arrivalsAt, isOfChannel, nameOf, unlimit, type NetworkRow } from "./delivery-networks.ts";
+import { arrivalsAt, isOfChannel, nameOf, unlimit, type NetworkRow } from "./delivery-network-table.ts";
 import { fakeClock } from "./fake-clock.ts";
 
 /** Factor by which all clocks and timers are faster: a timeout of five seconds takes half a second. */

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { authorize, openInstallation, stop, until, kill } from "../harness/process.ts";
 import { expectDaysKept, idle } from "./intents-per-day.ts";
 import { fakeClock } from "./fake-clock.ts";
-import { addPeople, arrivals } from "./sandbox-people.ts";
+import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { libfaketime } from "./required-tools.ts";
 
 const LIMIT = 5;

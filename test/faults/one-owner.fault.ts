@@ -10,7 +10,7 @@ import {
   type Installation,
 } from "../harness/process.ts";
 import { click, startLoad } from "./click-load.ts";
-import { addPeople, arrivals } from "./sandbox-people.ts";
+import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { lossesOf } from "./expect-whole-log.ts";
 
 const STARTS = 20;

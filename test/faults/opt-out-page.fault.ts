@@ -13,7 +13,7 @@ import { newDatabase } from "eventstore-lite/testing";
 import { isWhole } from "../harness/case-count.ts";
 import { idle } from "./intents-per-day.ts";
 import { expireLeases } from "./instances.ts";
-import { addPeople, arrivals } from "./sandbox-people.ts";
+import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
 /** Number of recipients. X makes the run wait before the recipients in WAITING, who then opt out. */

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { authorize, openInstallation, until, type Running } from "../harness/process.ts";
-import { attemptsOf } from "./recorded-attempts.ts";
+import { attemptsOf } from "./recorded-message-attempts.ts";
 import { idle } from "./intents-per-day.ts";
-import { addPeople, arrivals } from "./sandbox-people.ts";
+import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
 const LIMIT = 100;

@@ -9,7 +9,7 @@ import {
   stop,
   kill,
 } from "../harness/process.ts";
-import { PAST_LIFE_MS, slowTokens } from "../process/x-proxy.ts";
+import { PAST_LIFE_MS, slowTokens } from "../process/delay-x-token-answers.ts";
 
 /** Applies a fault to the next request for a token at X. */
 const TOKEN_REQUEST = { network: "x", path: "/oauth2/token", count: 1 } as const;

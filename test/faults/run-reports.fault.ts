@@ -4,9 +4,9 @@ import { createPick } from "../outreach/model/step-scheduler.ts";
 import { isWhole } from "../harness/case-count.ts";
 import { authorize, BEARER, exported, until } from "../harness/process.ts";
 import { idle } from "./intents-per-day.ts";
-import { arrivalsAt, rowOf } from "./delivery-networks.ts";
+import { arrivalsAt, rowOf } from "./delivery-network-table.ts";
 import { expireLeases, healthOf, openInstances, untilReady, type Instances } from "./instances.ts";
-import { addPeople, arrivals } from "./sandbox-people.ts";
+import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
 const INSTANCES = 3;

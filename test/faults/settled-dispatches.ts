@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { arrivedByName, untilSettled, type Lives } from "./killed-services.ts";
-import type { NetworkRow } from "./delivery-networks.ts";
+import type { NetworkRow } from "./delivery-network-table.ts";
 import { logOf, recordsOf, type Logged, type DispatchRecord } from "./delivery-records.ts";
 import { stop } from "../harness/process.ts";
 

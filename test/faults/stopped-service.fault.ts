@@ -9,7 +9,7 @@ import {
   stop,
 } from "../harness/process.ts";
 import { idle } from "./intents-per-day.ts";
-import { addPeople, arrivals } from "./sandbox-people.ts";
+import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
 const PEOPLE = 6;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { addPeople } from "./sandbox-people.ts";
+import { addPeople } from "./add-people-and-count-messages.ts";
 import { isWhole } from "../harness/case-count.ts";
 import { idle } from "./intents-per-day.ts";
 import {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { misfits } from "./match-schema.ts";
-import type { Operation, Schema } from "./openapi-document.ts";
+import type { Operation, Schema } from "./parse-openapi-operations.ts";
 
 /** Body of a fuzz request, and its validity by the OpenAPI document. */
 export interface Body {

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { Deployment } from "./deployments.ts";
+import type { Deployment } from "./fixed-deployments.ts";
 import type { FuzzReport } from "./fuzz.ts";
 
 /**

@@ -1,10 +1,10 @@
 import * as fc from "fast-check";
 import { residentMiB } from "../http/wire/process-memory.ts";
 import { authorize, openInstallation, type Running, type Installation, stop } from "../harness/process.ts";
-import type { Deployment } from "./deployments.ts";
-import { everyOperation, type Operation } from "./openapi-document.ts";
-import { requestsTo, type FuzzRequest } from "./requests.ts";
-import { faultsOf } from "./answer-faults.ts";
+import type { Deployment } from "./fixed-deployments.ts";
+import { everyOperation, type Operation } from "./parse-openapi-operations.ts";
+import { requestsTo, type FuzzRequest } from "./arbitrary-requests.ts";
+import { faultsOf } from "./check-answer-against-document.ts";
 import { openWire, type Wire } from "./wire.ts";
 
 /** Number of requests in flight at the same time. */

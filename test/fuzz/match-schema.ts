@@ -1,4 +1,4 @@
-import type { Schema } from "./openapi-document.ts";
+import type { Schema } from "./parse-openapi-operations.ts";
 
 const FORMATS: Readonly<Record<string, RegExp>> = {
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,

@@ -1,8 +1,8 @@
 import type { WireAnswer } from "../http/wire/answers.ts";
-import { requestBytes } from "../http/wire/bytes.ts";
+import { requestBytes } from "../http/wire/raw-request-bytes.ts";
 import { openConnection, type Connection } from "../http/wire/connection.ts";
 import { TOKEN } from "../harness/process.ts";
-import type { FuzzRequest } from "./requests.ts";
+import type { FuzzRequest } from "./arbitrary-requests.ts";
 
 /** Sends requests over connections that are reused. */
 export interface Wire extends Disposable {

@@ -51,7 +51,7 @@ export function onRuntime(
 /** Builds the binary that is shipped, which starts three times as fast as the source. Returns its path. */
 export function buildBinary(folder: string): string {
   const path = join(folder, "reachlog");
-  const built = Bun.spawnSync([process.execPath, join(ROOT, "packaging/build.ts"), "--out", path]);
+  const built = Bun.spawnSync([process.execPath, join(ROOT, "packaging/build-executable.ts"), "--out", path]);
   if (!built.success) throw new Error(built.stderr.toString());
   return path;
 }

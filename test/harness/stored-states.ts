@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { encodeState } from "../../projections/encode-state.ts";
-import { unpackState } from "../../src/projector/snapshots.ts";
+import { unpackState } from "../../src/projector/past-snapshots.ts";
 
 /** Returns the decoded snapshots in a log's file, by their names. An encrypted snapshot is returned as it is stored. */
 export async function readStoredStates(file: string): Promise<Record<string, string>> {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf, EventLike, EventType } from "../../events/catalog.ts";
-import { printable } from "../../src/commands/shared/terminal.ts";
+import { printable } from "../../src/commands/shared/answers-and-exit-codes.ts";
 import { toSentence, describeEvent } from "../../src/history/event-sentences.ts";
 import { anyEvent } from "../events/from-schema.ts";
 import { countCases } from "../harness/case-count.ts";

@@ -5,9 +5,9 @@ import type { DataOf, EventType, Folded } from "../../events/catalog.ts";
 import { news } from "../../projections/news.ts";
 import { fold } from "../../projections/projection.ts";
 import { suspected } from "../../projections/suspected-clicks.ts";
-import { DAY_MS, HOUR_MS } from "../../projections/time-conversion.ts";
+import { DAY_MS, HOUR_MS } from "../../projections/parse-log-times.ts";
 import { toNews, type NewsLine } from "../../src/history/news.ts";
-import { formatSentence } from "../../src/history/sentences/sentence.ts";
+import { formatSentence } from "../../src/history/sentences/sentence-parts.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const DAY = Date.parse("2026-11-26T00:00:00.000Z");

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf, Recorded } from "../../events/catalog.ts";
-import { conversions } from "../../projections/conversions.ts";
+import { conversions } from "../../projections/conversion-counts.ts";
 import { results } from "../../projections/results.ts";
 import { runs } from "../../projections/runs.ts";
 import { visits } from "../../projections/visits-by-day.ts";

@@ -4,7 +4,7 @@ import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { ask, openApp } from "../harness/memory/app.ts";
 import { openCommands, timeAt } from "../harness/memory/commands.ts";
 import { results } from "../harness/memory/operation-commands.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "ann" };

@@ -6,8 +6,8 @@ import { jsonBody } from "../../src/http/server/body.ts";
 import { listEndpoints, declare, reply, type Protection } from "../../src/http/server/endpoint.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/server/problem.ts";
-import { documentedPath, everyOperation } from "../fuzz/openapi-document.ts";
-import { ACTIONS, READINGS } from "./endpoints-beyond-specification.ts";
+import { documentedPath, everyOperation } from "../fuzz/parse-openapi-operations.ts";
+import { ACTIONS, READINGS } from "./paths-beyond-specification.ts";
 import { ask, GOOD, openApp, TOKEN } from "../harness/memory/app.ts";
 
 const ENDPOINTS = describeEndpoints();

@@ -1,4 +1,4 @@
-import { everyOperation, type Operation } from "../fuzz/openapi-document.ts";
+import { everyOperation, type Operation } from "../fuzz/parse-openapi-operations.ts";
 
 /** Credentials of a caller: an API token, and the session of a signed-in browser. */
 export interface Caller {

@@ -15,10 +15,10 @@ import { openEncryptedLog } from "../../src/privacy/encrypted-log.ts";
 import { keysIn } from "../../src/privacy/key-store.ts";
 import { openKeyring } from "../../src/privacy/keyring.ts";
 import { locateLog } from "../../src/privacy/locate-log.ts";
-import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
+import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { randomId, SILENT, toLogContext } from "../harness/memory/temporary-log.ts";
-import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
 const DAY_MS = 86_400_000;

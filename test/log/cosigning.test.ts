@@ -13,14 +13,14 @@ import {
   type Witnessed,
 } from "eventstore-lite/proof";
 import { codec, type Event } from "../../events/catalog.ts";
-import { formatOrigin, signHead } from "../../src/log/signed-checkpoint.ts";
+import { formatOrigin, signHead } from "../../src/log/sign-and-compare-checkpoints.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { openSignedHeads, proveEvent } from "../../src/log/signed-heads.ts";
 import { askWitness, cosignedPosition } from "../../src/log/cosigning.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { newLogFile, toLogContext } from "../harness/memory/temporary-log.ts";
-import { ALL_ROLES } from "../harness/memory/fake-roles.ts";
+import { ALL_ROLES } from "../harness/memory/all-roles-held.ts";
 
 const witnessKey = signingKeyOf(new Uint8Array(32).fill(2));
 const cosigner = { name: "witness.example", publicKey: witnessKey.publicKey };

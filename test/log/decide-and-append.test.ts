@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { LeaseLost, openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
-import { makeId, sleep } from "../../src/platform/clock.ts";
+import { makeId, sleep } from "../../src/platform/clock-ids-and-timers.ts";
 import { createEventLog, STREAMS, type NewEvent, type StateContext } from "../../src/log/event-log.ts";
 import { ATTEMPTS_MAX, handle } from "../../src/log/decide-and-append.ts";
 import { takeLease } from "../../src/log/lease.ts";

@@ -14,12 +14,12 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { rebuildChain, tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { openSignedHeads } from "../../src/log/signed-heads.ts";
-import { formatOrigin, checkpointInVault } from "../../src/log/signed-checkpoint.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import { formatOrigin, checkpointInVault } from "../../src/log/sign-and-compare-checkpoints.ts";
+import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
 import { newLogFile, newNotes, toLogContext } from "../harness/memory/temporary-log.ts";
-import { ALL_ROLES } from "../harness/memory/fake-roles.ts";
+import { ALL_ROLES } from "../harness/memory/all-roles-held.ts";
 
 afterEach(() => {
   jest.useRealTimers();

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../src/config/config.ts";
-import type { ClickChannel } from "../../events/channel-names.ts";
+import type { ClickChannel } from "../../events/channels-and-lanes.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { plainText } from "../../src/networks/sanitize-and-truncate-text.ts";
 import { connectNetworks } from "../../src/service/connect-networks.ts";
 import type { Fault, FaultKind } from "../../sandbox/faults.ts";
-import type { Network } from "../../sandbox/network.ts";
+import type { Network } from "../../sandbox/network-origins.ts";
 import type { Rendered } from "../../sandbox/render-chat-markup.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { settingsOf, type Choice } from "../../sandbox/settings.ts";
+import { settingsOf, type Choice } from "../../sandbox/service-settings.ts";
 
 /** Network under test, with those of its properties that matter for the contract of a channel. */
 export interface Subject {

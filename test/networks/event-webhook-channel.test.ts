@@ -6,7 +6,7 @@ import { makeEvent, type Recorded } from "../../events/catalog.ts";
 import type { Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { createStandardWebhookChannel, type StandardWebhookOptions } from "../../src/networks/event-webhook-channel.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { deadUrl, safeFetchTo, serve, serveRaw, type Seen } from "../harness/memory/servers.ts";
+import { deadUrl, safeFetchTo, serve, serveRaw, type Seen } from "../harness/memory/local-test-servers.ts";
 import { CLICK } from "./dispatches.ts";
 
 const SECRET = `whsec_${Buffer.from("a secret of exactly 32 bytes: 42").toString("base64")}`;

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { classifyAnswer } from "../../src/networks/classify-answer.ts";
 import { metaAnswers } from "../../src/networks/meta/meta.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { answer } from "../harness/memory/servers.ts";
+import { answer } from "../harness/memory/local-test-servers.ts";
 
 type Verdict = "delivered" | "retryable" | "refused: channel" | "refused: dispatch" | "in_doubt" | "skipped";
 

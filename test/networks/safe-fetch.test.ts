@@ -8,9 +8,9 @@ import {
   NetworkFault,
   type NetworkFaultKind,
 } from "../../src/networks/safe-fetch.ts";
-import { CLIENTS, openBunClient, type Client } from "./clients.ts";
+import { CLIENTS, openBunClient, type Client } from "./bun-and-deno-clients.ts";
 import { selfSigned } from "./self-signed.ts";
-import { deadUrl, serve, serveRaw } from "../harness/memory/servers.ts";
+import { deadUrl, serve, serveRaw } from "../harness/memory/local-test-servers.ts";
 
 const CANARY = "canary-5f3a9c";
 const bun = openBunClient();

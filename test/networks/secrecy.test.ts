@@ -13,7 +13,7 @@ import { createWhatsappChannel } from "../../src/networks/messaging/whatsapp.ts"
 import { createX } from "../../src/networks/x/x-api.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { CLICK, NOW } from "./dispatches.ts";
-import { deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/servers.ts";
+import { deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/local-test-servers.ts";
 
 const CANARY = "4242424242:AAF-canary_k7Q9z";
 const PERSONAL = [CLICK.ip, CLICK.userAgent, "jane_private", "2244994945"];

@@ -1,14 +1,14 @@
 // These tests run parts of the service inside the test process.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import manifest from "../../package.json";
-import { isWebhook } from "../../events/channel-names.ts";
+import { isWebhook } from "../../events/channels-and-lanes.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import type { Dispatch } from "../../src/networks/network.ts";
 import { connectNetworks } from "../../src/service/connect-networks.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { settingsOf, type Choice } from "../../sandbox/settings.ts";
-import { serve } from "../harness/memory/servers.ts";
-import { CLIENTS, type Client } from "./clients.ts";
+import { settingsOf, type Choice } from "../../sandbox/service-settings.ts";
+import { serve } from "../harness/memory/local-test-servers.ts";
+import { CLIENTS, type Client } from "./bun-and-deno-clients.ts";
 import { CLICK, NOTIFICATION, NOW } from "./dispatches.ts";
 
 const NAME = `reachlog/${manifest.version}`;

@@ -6,12 +6,12 @@ import { parseOpenHours, type SendWindow } from "../../src/config/send-window.ts
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { decideTurn, newSkips, type TurnCommand } from "../../src/outreach/decide.ts";
 import type { OutreachState } from "../../src/outreach/decide.ts";
-import { FAILURE_TRIES_MIN } from "../../src/outreach/run-limits.ts";
+import { FAILURE_TRIES_MIN } from "../../src/outreach/quota-and-reasons-to-end-run.ts";
 import { createPersonalCode } from "../../src/template/short-link.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { given } from "../harness/memory/decider.ts";
 import { RULES } from "../harness/memory/outreach.ts";
-import { addedOf } from "../harness/memory/new-events.ts";
+import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
 
 const ANN = { id: "7", username: "ann" };
 const SELF = { id: "1", username: "us", name: "Us" };

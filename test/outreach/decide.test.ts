@@ -5,8 +5,8 @@ import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import { parseOpenHours } from "../../src/config/send-window.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { SocialUser } from "../../src/networks/network.ts";
-import { decideStop } from "../../src/outreach/run-end.ts";
-import { remaining } from "../../src/outreach/run-limits.ts";
+import { decideStop } from "../../src/outreach/run-end-and-stop-request.ts";
+import { remaining } from "../../src/outreach/quota-and-reasons-to-end-run.ts";
 import {
   decideStart,
   isSkipRecorded,

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { createStopWords, createWishReader } from "../../src/outreach/detect-opt-out-replies.ts";
-import { REPLIES } from "./replies.ts";
+import { REPLIES } from "./sample-replies-by-language.ts";
 
 const DEFAULTS = ["stop", "stopall", "unsubscribe", "cancel", "end", "quit", "optout", "opt out", "opt-out"];
 const isOptOut = createStopWords(DEFAULTS);

@@ -8,7 +8,7 @@ import { release } from "../../src/recipients/release-held-recipient.ts";
 import { LOG_ENGINES, METADATA } from "../harness/memory/temporary-log.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, openOutreachOn, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
-import { addedOf } from "../harness/memory/new-events.ts";
+import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
 
 const MINUTE_MS = 60_000;
 

@@ -2,13 +2,13 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { isWhole } from "../harness/case-count.ts";
-import { histories } from "./model/history.ts";
+import { histories } from "./model/run-random-histories.ts";
 import { createLogs } from "./model/log-with-copies.ts";
 import { createTally } from "./model/tally.ts";
 
 /**
  * Number of random histories: all with the fault tests, a part of them with the ordinary tests.
- * `test/faults/outreach-model.fault.ts` runs many more.
+ * `test/faults/random-outreach-histories.fault.ts` runs many more.
  */
 const HISTORIES = isWhole ? 300 : 20;
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { parseOpenHours, type SendWindow } from "../../src/config/send-window.ts";
 import { changesAt, isClosedFor, isOpen, opensAt } from "../../src/outreach/send-window.ts";
-import { isShownOpen, nextEdge } from "./model/wall-clock.ts";
+import { isShownOpen, nextEdge } from "./model/sending-window-by-wall-clock.ts";
 
 const hoursOf = (text: string) => text.split(", ").flatMap((entry) => parseOpenHours(entry) ?? []);
 

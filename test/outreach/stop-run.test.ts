@@ -1,8 +1,8 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import type { EventType } from "../../events/catalog.ts";
-import { requestStop, type StopRequested } from "../../src/outreach/run-end.ts";
-import { findTransientEnd } from "../../src/outreach/run-end.ts";
+import { requestStop, type StopRequested } from "../../src/outreach/run-end-and-stop-request.ts";
+import { findTransientEnd } from "../../src/outreach/run-end-and-stop-request.ts";
 import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 const METADATA = { caller: "ann" };

@@ -9,7 +9,7 @@ import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { given } from "../harness/memory/decider.ts";
 import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/temporary-log.ts";
-import { addedOf } from "../harness/memory/new-events.ts";
+import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
 
 const ANN = { id: "101", username: "ann" };
 const ATTEMPT = { attempt_id: "a", run_id: "r", recipient: ANN };

@@ -3,12 +3,12 @@ import { describe, expect, test } from "bun:test";
 import type { Recipient } from "../../events/outreach.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
 import { importSuppressions } from "../../src/recipients/import-suppressions.ts";
-import { parseRecipients, type SuppressionRow } from "../../src/recipients/recipients-file.ts";
+import { parseRecipients, type SuppressionRow } from "../../src/recipients/parse-imported-lists.ts";
 import { suppress } from "../../src/recipients/suppress.ts";
 import { SocialError, type SocialNetwork } from "../../src/networks/network.ts";
 import { openSource } from "../../src/outreach/sources/sources.ts";
 import { METADATA } from "../harness/memory/temporary-log.ts";
-import { addedOf } from "../harness/memory/new-events.ts";
+import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
 import { person } from "../harness/memory/social-network.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createSafeFetch, type SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x/x-api.ts";
-import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/run-limits.ts";
+import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/quota-and-reasons-to-end-run.ts";
 import { isWhole } from "../harness/case-count.ts";
 import { LOG_ENGINES, type LogEngine } from "../harness/memory/temporary-log.ts";
 import { openOutreachOn } from "../harness/memory/outreach.ts";

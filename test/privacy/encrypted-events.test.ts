@@ -7,8 +7,8 @@ import { ciphertextOf } from "../../events/divide-personal-data.ts";
 import { InvalidEvent } from "../../events/event.ts";
 import { classifyError } from "../../src/log/classify-store-error.ts";
 import { anyEvent } from "../events/from-schema.ts";
-import { openKeys } from "../harness/memory/keyring.ts";
-import { finished } from "./encrypted.ts";
+import { openKeys } from "../harness/memory/keyring-in-temporary-file.ts";
+import { finished } from "./encrypt-as-the-log-does.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const RUNS = { numRuns: countCases(500) };

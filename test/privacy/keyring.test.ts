@@ -8,15 +8,15 @@ import { countLoopIterations } from "eventstore-lite/testing";
 import type { Event } from "../../events/catalog.ts";
 import type { Owner } from "../../events/declare-personal-members.ts";
 import { KeyMismatch } from "../../src/vault/derive-keys.ts";
-import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
+import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
-import { removeDays } from "../../src/privacy/day-keys.ts";
+import { removeDays } from "../../src/privacy/daily-encryption-keys.ts";
 import { createPersonKeys } from "../../src/privacy/person-keys.ts";
 import type { FoundKey, KeyStore } from "../../src/privacy/key-store.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
 import { encryptSnapshots } from "../../src/privacy/encrypted-log.ts";
-import { openKeys } from "../harness/memory/keyring.ts";
-import { encrypted, openedBy } from "./encrypted.ts";
+import { openKeys } from "../harness/memory/keyring-in-temporary-file.ts";
+import { encrypted, openedBy } from "./encrypt-as-the-log-does.ts";
 
 const ANN: Owner = { kind: "person", id: "1001", username: "ann" };
 const OWNERS: readonly Owner[] = [

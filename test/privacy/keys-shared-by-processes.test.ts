@@ -5,8 +5,8 @@ import type { Owner } from "../../events/declare-personal-members.ts";
 import type { KeyStore } from "../../src/privacy/key-store.ts";
 import { openKeyring, type Keyring, FRESH_MS } from "../../src/privacy/keyring.ts";
 import { ENGINES } from "../vault/engines.ts";
-import { openKeys } from "../harness/memory/keyring.ts";
-import { encrypted, openedBy } from "./encrypted.ts";
+import { openKeys } from "../harness/memory/keyring-in-temporary-file.ts";
+import { encrypted, openedBy } from "./encrypt-as-the-log-does.ts";
 
 /**
  * The mocked `performance.now()`, in ms. It starts at the real time: a driver that noted an earlier loss of its

@@ -9,7 +9,7 @@ import { secret } from "../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../src/privacy/encrypted-log.ts";
 import { filePlace } from "../../src/privacy/locate-log.ts";
 import { openLogAt } from "../../src/privacy/open-log.ts";
-import { clickOf, PERSON } from "../harness/memory/new-events.ts";
+import { clickOf, PERSON } from "../harness/memory/make-recipient-and-click-events.ts";
 
 /** Click without personal data, so without a ciphertext. */
 const CLICK = clickOf();

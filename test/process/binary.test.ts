@@ -6,7 +6,7 @@ import { readUntil } from "../harness/demo.ts";
 import { BEARER, ended, kill, stop, TOKEN, untilListening, type Running } from "../harness/process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 
-const BUILD = join(import.meta.dirname, "../../packaging/build.ts");
+const BUILD = join(import.meta.dirname, "../../packaging/build-executable.ts");
 
 const CLICK = {
   event: "link.clicked",

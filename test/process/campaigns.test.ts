@@ -5,8 +5,8 @@ import { openPostgresStore } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing";
 import { codec, makeEvent, type Event, type LogStore } from "../../events/catalog.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { isoTime, makeId } from "../../src/platform/clock.ts";
-import { addedOf } from "../harness/memory/new-events.ts";
+import { isoTime, makeId } from "../../src/platform/clock-ids-and-timers.ts";
+import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import {
   authorize,
   BEARER,

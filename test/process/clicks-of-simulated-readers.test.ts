@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
 import { FETCH_MS } from "../../projections/suspected-clicks.ts";
-import { VISITORS_ERROR } from "../../projections/visitor-estimate.ts";
+import { VISITORS_ERROR } from "../../projections/estimate-visitors.ts";
 import { results } from "../harness/memory/operation-commands.ts";
 import { openDay } from "../harness/memory/simulated-day.ts";
 import {

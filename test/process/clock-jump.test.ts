@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { CLICK } from "../harness/sample-click.ts";
 import {
   authorize,

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { settingsOf } from "../../sandbox/settings.ts";
+import { settingsOf } from "../../sandbox/service-settings.ts";
 import { authorize, BEARER, exported, openInstallation, TOKEN, stop } from "../harness/process.ts";
 
 test("every command shows its help, and an unknown option or command is a usage error", async () => {

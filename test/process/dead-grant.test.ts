@@ -1,7 +1,7 @@
 // These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { revokeAll } from "../../sandbox/x/tokens.ts";
-import { addPeople } from "../faults/sandbox-people.ts";
+import { addPeople } from "../faults/add-people-and-count-messages.ts";
 import {
   authorize,
   exported,
@@ -11,7 +11,7 @@ import {
   type Installation,
   stop,
 } from "../harness/process.ts";
-import { PAST_LIFE_MS } from "./x-proxy.ts";
+import { PAST_LIFE_MS } from "./delay-x-token-answers.ts";
 
 const PEOPLE = 12;
 

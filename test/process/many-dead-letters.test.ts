@@ -5,8 +5,8 @@ import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type EventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
 import { CLICK } from "../harness/sample-click.ts";
-import { outcomeOf } from "../harness/memory/outcomes.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import {
   BEARER,
   exported,

@@ -1,9 +1,9 @@
 // These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
-import { signalRead } from "../../sandbox/x/activity.ts";
+import { signalRead } from "../../sandbox/x/activity-subscriptions-and-stream.ts";
 import { deliver } from "../../sandbox/x/messages.ts";
 import { idle } from "../faults/intents-per-day.ts";
-import { addPeople } from "../faults/sandbox-people.ts";
+import { addPeople } from "../faults/add-people-and-count-messages.ts";
 import {
   authorize,
   BEARER,

@@ -1,6 +1,6 @@
 // These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
-import { addPeople } from "../faults/sandbox-people.ts";
+import { addPeople } from "../faults/add-people-and-count-messages.ts";
 import {
   authorize,
   exported,
@@ -10,7 +10,7 @@ import {
   type Installation,
   stop,
 } from "../harness/process.ts";
-import { PAST_LIFE_MS, slowTokens } from "./x-proxy.ts";
+import { PAST_LIFE_MS, slowTokens } from "./delay-x-token-answers.ts";
 import { isWhole } from "../harness/case-count.ts";
 
 /** Interval in ms at which a process that waits for the tokens looks for them. */

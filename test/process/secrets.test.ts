@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { logFiles } from "../../src/log/log-files.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { serve, type TestServer } from "../harness/memory/servers.ts";
+import { serve, type TestServer } from "../harness/memory/local-test-servers.ts";
 import { until, type Running } from "../harness/process.ts";
 import { askInAllWays, authorizeInAllWays, runInAllWays, type Callers } from "./secrets/callers.ts";
 import {
@@ -20,7 +20,7 @@ import {
   type Canaries,
 } from "./secrets/canaries.ts";
 import { misformed, runEveryCommand } from "./secrets/run-every-command.ts";
-import { findSecrets, hunted } from "./secrets/find-secrets.ts";
+import { findSecrets, hunted } from "./secrets/search-bytes-for-secrets.ts";
 import { openWatchedWorld, type WatchedWorld } from "./secrets/watched-world.ts";
 
 const FAULTY_RUNTIME = join(import.meta.dirname, "secrets/programs/faulty-runtime.ts");

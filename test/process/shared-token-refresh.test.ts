@@ -1,8 +1,8 @@
 // These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { revokeAll } from "../../sandbox/x/tokens.ts";
-import { addPeople, arrivals } from "../faults/sandbox-people.ts";
-import { PAST_LIFE_MS, holdTokens, type HeldTokens } from "./x-proxy.ts";
+import { addPeople, arrivals } from "../faults/add-people-and-count-messages.ts";
+import { PAST_LIFE_MS, holdTokens, type HeldTokens } from "./delay-x-token-answers.ts";
 import {
   authorize,
   BEARER,

@@ -1,6 +1,6 @@
 // These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
-import { settingsOf } from "../../sandbox/settings.ts";
+import { settingsOf } from "../../sandbox/service-settings.ts";
 import { post, subscribeStatuses } from "../../sandbox/whatsapp-statuses.ts";
 import { BEARER, exported, openInstallation, until } from "../harness/process.ts";
 

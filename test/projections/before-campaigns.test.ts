@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import type { Recorded } from "../../events/catalog.ts";
-import { answerAll, rewound } from "./projection-answers.ts";
+import { answerAll, rewound } from "./answer-all-projections.ts";
 
 /** Log that a version before campaigns wrote, with the answers of that version about the log at some positions. */
 interface OldLog {

@@ -1,10 +1,10 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { clicks, spellingsOf } from "../../projections/clicks.ts";
-import { byLastClick, COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
+import { byLastClick, COUNTED_LINKS_MAX } from "../../projections/drop-oldest-links.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "../harness/memory/numbered-events.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { given } from "../harness/memory/number-and-fold-events.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 
 const click = (short_code: string, bot = false): NewEvent => clickOf({ short_code, bot });
 

@@ -9,7 +9,7 @@ import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
-import { given as givenFor } from "../harness/memory/numbered-events.ts";
+import { given as givenFor } from "../harness/memory/number-and-fold-events.ts";
 import { countCases, countSituations } from "../harness/case-count.ts";
 
 const ANN = { id: "101", username: "ann" };

@@ -6,11 +6,11 @@ import {
   type ClickChannel,
   type Lane,
   type WebhookChannel,
-} from "../../events/channel-names.ts";
+} from "../../events/channels-and-lanes.ts";
 import type { EventType } from "../../events/catalog.ts";
 import { sourcesOf } from "../../events/position-ranges.ts";
 import type { Dice, Step } from "./history.ts";
-import type { TestLog } from "../harness/memory/numbered-events.ts";
+import type { TestLog } from "../harness/memory/number-and-fold-events.ts";
 
 /** Requested dispatch of a generated history, with its state as the service knows it. */
 export interface Requested {

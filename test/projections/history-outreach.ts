@@ -3,7 +3,7 @@ import { toRecipient } from "../../projections/contact.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import type { Dice, Step } from "./history.ts";
-import type { TestLog } from "../harness/memory/numbered-events.ts";
+import type { TestLog } from "../harness/memory/number-and-fold-events.ts";
 
 /** A person on the network in a generated history, and their handles. One handle passes from one person to another. */
 interface Person {

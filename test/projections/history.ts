@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import { createDeliveryPart, type Requested } from "./history-delivery.ts";
 import { createOutreachPart } from "./history-outreach.ts";
-import { testLog, type TestLog } from "../harness/memory/numbered-events.ts";
+import { testLog, type TestLog } from "../harness/memory/number-and-fold-events.ts";
 
 export interface History {
   readonly events: readonly Recorded[];

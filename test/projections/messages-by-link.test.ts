@@ -2,11 +2,11 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
-import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
+import { COUNTED_LINKS_MAX } from "../../projections/drop-oldest-links.ts";
 import { NEWEST_MAX, referrers } from "../../projections/messages-by-link.ts";
-import { linksIn } from "../../projections/link-keys.ts";
+import { linksIn } from "../../projections/find-links-in-text.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "../harness/memory/numbered-events.ts";
+import { given } from "../harness/memory/number-and-fold-events.ts";
 import { histories } from "./history.ts";
 
 const OF = { run_id: "r", recipient: { id: "101", username: "ann" } };

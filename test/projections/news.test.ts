@@ -4,7 +4,7 @@ import type { EventType, Folded } from "../../events/catalog.ts";
 import { news, POSITIONS_MAX } from "../../projections/news.ts";
 import { fold } from "../../projections/projection.ts";
 import { RECENT_LINKS_MAX, suspected } from "../../projections/suspected-clicks.ts";
-import { DAY_MS, HOUR_MS } from "../../projections/time-conversion.ts";
+import { DAY_MS, HOUR_MS } from "../../projections/parse-log-times.ts";
 
 const START = Date.parse("2026-11-20T00:00:00.000Z");
 

@@ -4,7 +4,7 @@ import type { DataOf } from "../../events/catalog.ts";
 import { fold } from "../../projections/projection.ts";
 import { newestMs, quota, QUOTA_WINDOW_MS, releasedAt, usedAt, usedOn } from "../../projections/quota.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given, testLog } from "../harness/memory/numbered-events.ts";
+import { given, testLog } from "../harness/memory/number-and-fold-events.ts";
 
 const recipient = { id: "101", username: "ann" };
 const TODAY = "2026-11-20";

@@ -4,13 +4,13 @@ import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { results, type Results } from "../../projections/results.ts";
 import { FETCH_MS } from "../../projections/suspected-clicks.ts";
-import { conversions } from "../../projections/conversions.ts";
+import { conversions } from "../../projections/conversion-counts.ts";
 import { runs } from "../../projections/runs.ts";
 import { visits } from "../../projections/visits-by-day.ts";
 import { createResults } from "../../src/history/results.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
-import { given, testLog } from "../harness/memory/numbered-events.ts";
+import { given, testLog } from "../harness/memory/number-and-fold-events.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const RUN = { run_id: "r" };

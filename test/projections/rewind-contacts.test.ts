@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import { dropReplacedUpTo, REPLACED_MAX } from "../../projections/contact-former-values.ts";
+import { dropReplacedUpTo, REPLACED_MAX } from "../../projections/contact-changes-to-rewind.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
@@ -16,7 +16,7 @@ import {
 } from "../../projections/rewind-contacts.ts";
 import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given as givenFor, testLog } from "../harness/memory/numbered-events.ts";
+import { given as givenFor, testLog } from "../harness/memory/number-and-fold-events.ts";
 import { histories } from "./history.ts";
 import { countCases, countSituations, isWhole } from "../harness/case-count.ts";
 

@@ -7,7 +7,7 @@ import { fold } from "../../projections/projection.ts";
 import { results, type Results } from "../../projections/results.ts";
 import { rewindResults } from "../../projections/rewind-results.ts";
 import { countCases, isWhole } from "../harness/case-count.ts";
-import { testLog } from "../harness/memory/numbered-events.ts";
+import { testLog } from "../harness/memory/number-and-fold-events.ts";
 import { histories } from "./history.ts";
 
 function rewound(now: Results, position: number): Results {

@@ -4,8 +4,8 @@ import * as fc from "fast-check";
 import type { Folded } from "../../events/catalog.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { fold } from "../../projections/projection.ts";
-import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
-import { linkKey, linksIn } from "../../projections/link-keys.ts";
+import { COUNTED_LINKS_MAX } from "../../projections/drop-oldest-links.ts";
+import { linkKey, linksIn } from "../../projections/find-links-in-text.ts";
 import {
   BURST_GAP_MS,
   FETCH_MS,

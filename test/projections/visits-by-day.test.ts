@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { fold } from "../../projections/projection.ts";
-import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
+import { COUNTED_LINKS_MAX } from "../../projections/drop-oldest-links.ts";
 import { suspected } from "../../projections/suspected-clicks.ts";
 import {
   addVisits,
@@ -15,7 +15,7 @@ import {
   type Visits,
 } from "../../projections/visits-by-day.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { histories } from "./history.ts";
 import { countCases } from "../harness/case-count.ts";
 

@@ -6,7 +6,7 @@ import { fold } from "../../projections/projection.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { findDifferences } from "../../src/projector/compare-states.ts";
 import { findChange, listFolding } from "../../src/projector/event-state-changes.ts";
-import { testLog } from "../harness/memory/numbered-events.ts";
+import { testLog } from "../harness/memory/number-and-fold-events.ts";
 import { histories } from "../projections/history.ts";
 import { countCases } from "../harness/case-count.ts";
 

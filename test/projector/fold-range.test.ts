@@ -5,7 +5,7 @@ import { codec, makeEvent, type Event, type Recorded } from "../../events/catalo
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { encodeState } from "../../projections/encode-state.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { writeMixedLog } from "../bench/write-mixed-log.ts";
 import { newLogFile } from "../harness/memory/temporary-log.ts";

@@ -4,19 +4,19 @@ import * as fc from "fast-check";
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
-import { dropReplacedUpTo } from "../../projections/contact-former-values.ts";
+import { dropReplacedUpTo } from "../../projections/contact-changes-to-rewind.ts";
 import { countPeopleAt, type Contacts } from "../../projections/contact.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { foldTo, type FoldToOptions } from "../../src/projector/fold-to.ts";
-import { isDue, listPast, PAST_MAX, forgetSnapshots, unpackState } from "../../src/projector/snapshots.ts";
+import { isDue, listPast, PAST_MAX, forgetSnapshots, unpackState } from "../../src/projector/past-snapshots.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { createMixedLife } from "../harness/memory/write-busy-service-log.ts";
 import { rebuildAll } from "./rebuild-log.ts";
-import { addedOf } from "../harness/memory/new-events.ts";
+import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { forget } from "../harness/memory/operation-commands.ts";
 
 /** Number of positions between snapshots of the past, small so that short logs have some. */

@@ -6,14 +6,14 @@ import { findContact } from "../../projections/contact-identity.ts";
 import type { Contacts } from "../../projections/contact.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { forgetPerson } from "../../src/privacy/forget.ts";
+import { forgetPerson } from "../../src/privacy/forget-person-or-address.ts";
 import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { ProjectionFolding } from "../../src/projector/late-projections.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { foldLog } from "../harness/fold-log.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { gateFolds } from "../harness/memory/gated-folds.ts";
-import { ENGINES, openInstance } from "../harness/memory/open-instance.ts";
+import { ENGINES, openInstance } from "../harness/memory/open-one-of-several-instances.ts";
 import { open, rebuildAll, servedLog, snapshotOf, storedTexts, textsOf, truth } from "./rebuild-log.ts";
 
 const ANN = "ann_builds";

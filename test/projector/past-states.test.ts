@@ -10,7 +10,7 @@ import { createPastStates, type PastStates } from "../../src/projector/past-stat
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf } from "../harness/memory/new-events.ts";
+import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { forget } from "../harness/memory/operation-commands.ts";
 
 let world: CommandHarness;

@@ -5,7 +5,7 @@ import { StoreFull, StoreUnavailable } from "eventstore-lite/testing";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { encodeState } from "../../projections/encode-state.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { newLogFile, SILENT } from "../harness/memory/temporary-log.ts";
 

@@ -6,7 +6,7 @@ import { rebuild, type RebuildOptions, type Rebuilt } from "../../src/log/rebuil
 import { foldLog } from "../harness/fold-log.ts";
 import { createLogger, type Logger } from "../../src/platform/logger.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { unpackState } from "../../src/projector/snapshots.ts";
+import { unpackState } from "../../src/projector/past-snapshots.ts";
 import { writeMixedLog } from "../bench/write-mixed-log.ts";
 import { newLogFile } from "../harness/memory/temporary-log.ts";
 

@@ -6,11 +6,11 @@ import type { LogConfig } from "../../src/config/database.ts";
 import { createResults } from "../../src/history/results.ts";
 import { GROUPINGS } from "../../src/history/results-figures.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { forgetPerson } from "../../src/privacy/forget.ts";
+import { forgetPerson } from "../../src/privacy/forget-person-or-address.ts";
 import { foldTo } from "../../src/projector/fold-to.ts";
 import { foldLog } from "../harness/fold-log.ts";
-import { ENGINES, openInstance } from "../harness/memory/open-instance.ts";
-import { clickOf } from "../harness/memory/new-events.ts";
+import { ENGINES, openInstance } from "../harness/memory/open-one-of-several-instances.ts";
+import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
 import { rebuildAll } from "./rebuild-log.ts";
 
 const NAMES = ["conversions", "results", "visits", "runs"] as const;

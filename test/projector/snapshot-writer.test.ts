@@ -5,7 +5,7 @@ import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName } from "../../projections/all.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { unpackState } from "../../src/projector/snapshots.ts";
+import { unpackState } from "../../src/projector/past-snapshots.ts";
 import { writeMixedLog } from "../bench/write-mixed-log.ts";
 import { newLogFile } from "../harness/memory/temporary-log.ts";
 import { open, textsOf, truth } from "./rebuild-log.ts";

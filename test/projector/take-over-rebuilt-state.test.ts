@@ -3,9 +3,9 @@ import { describe, expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import { makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { rebuiltName } from "../../src/projector/snapshots.ts";
+import { rebuiltName } from "../../src/projector/past-snapshots.ts";
 import { open, rebuildAll, recordingLog, servedLog, snapshotOf, spoil, textsOf, truth } from "./rebuild-log.ts";
 
 function skip(): Event {

@@ -4,14 +4,14 @@ import * as fc from "fast-check";
 import type { Recipient } from "../../events/outreach.ts";
 import { exportSuppressions, type SuppressionsFormat } from "../../src/recipients/export-suppressions.ts";
 import { importSuppressions } from "../../src/recipients/import-suppressions.ts";
-import { parseSuppressions } from "../../src/recipients/recipients-file.ts";
+import { parseSuppressions } from "../../src/recipients/parse-imported-lists.ts";
 import { nameHashKey } from "../../src/recipients/suppress.ts";
 import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { forgetPerson } from "../../src/privacy/forget.ts";
+import { forgetPerson } from "../../src/privacy/forget-person-or-address.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { addedOf } from "../harness/memory/new-events.ts";
-import { ENGINES, openInstance } from "../harness/memory/open-instance.ts";
+import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { ENGINES, openInstance } from "../harness/memory/open-one-of-several-instances.ts";
 import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/temporary-log.ts";
 
 const CLOCK = (): number => Date.parse("2026-11-20T10:00:00.000Z");

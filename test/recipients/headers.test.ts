@@ -1,6 +1,6 @@
 // These tests call the code directly.
 import { describe, expect, test } from "bun:test";
-import { parseLinks, parseRecipients, parseSuppressions } from "../../src/recipients/recipients-file.ts";
+import { parseLinks, parseRecipients, parseSuppressions } from "../../src/recipients/parse-imported-lists.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { findContact } from "../../projections/contact-identity.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
-import { parseRecipients } from "../../src/recipients/recipients-file.ts";
+import { parseRecipients } from "../../src/recipients/parse-imported-lists.ts";
 import { previewImport } from "../../src/recipients/preview-import.ts";
 import { readInWorker } from "../../src/recipients/file/read-in-worker.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";

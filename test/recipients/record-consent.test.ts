@@ -9,13 +9,13 @@ import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { OutreachState } from "../../src/outreach/decide.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
-import { parseRecipients } from "../../src/recipients/recipients-file.ts";
+import { parseRecipients } from "../../src/recipients/parse-imported-lists.ts";
 import { previewImport } from "../../src/recipients/preview-import.ts";
 import { decideConsent, findRevokedLinks, recordConsent } from "../../src/recipients/record-consent.ts";
 import { given } from "../harness/memory/decider.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/temporary-log.ts";
-import { addedOf } from "../harness/memory/new-events.ts";
+import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
 
 const ANN = { id: "101", username: "ann" };
 const FORM = { consent_at: "2026-03-02", consent_source: "https://shop.example/form", consent_text: "Yes" } as const;

@@ -1,6 +1,6 @@
 // These tests call the code directly.
 import { describe, expect, test } from "bun:test";
-import { parseSuppressions, type SuppressionRow } from "../../src/recipients/recipients-file.ts";
+import { parseSuppressions, type SuppressionRow } from "../../src/recipients/parse-imported-lists.ts";
 import { nameHashKey } from "../../src/recipients/suppress.ts";
 import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import { REASON_CHARS_MAX } from "../../src/recipients/file/suppression-row.ts";

@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { settingsOf } from "../../sandbox/settings.ts";
+import { settingsOf } from "../../sandbox/service-settings.ts";
 import { revokeAll } from "../../sandbox/x/tokens.ts";
 import { ALL_SCOPES, authorizationCode, authorized, callX, postForm, REDIRECT, type Tokens } from "./client.ts";
 

@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { publish } from "../../sandbox/x/posts.ts";
+import { publish } from "../../sandbox/x/invented-posts.ts";
 import { authorized, callX, personId } from "./client.ts";
 
 interface Posts {

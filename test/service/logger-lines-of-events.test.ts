@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
-import { makeId } from "../../src/platform/clock.ts";
+import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { logChanges } from "../../src/service/service.ts";
 import { openApp } from "../harness/memory/app.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { loadConfig, type Config } from "../../src/config/config.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import type { Reachlog } from "../../src/privacy/open-log-context.ts";
+import type { Reachlog } from "../../src/privacy/log-context-types.ts";
 import { openReachlog, type Joining, type Membership } from "../../src/service/open-reachlog.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 import type { LogStore } from "../../events/catalog.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
 import { startSandbox } from "../../sandbox/sandbox.ts";
-import { settingsOf } from "../../sandbox/settings.ts";
+import { settingsOf } from "../../sandbox/service-settings.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { startService } from "../../src/service/service.ts";

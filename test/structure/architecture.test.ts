@@ -47,12 +47,12 @@ test("each code name in the map or a decision exists in the code", () => {
 /** Files that may ask the machine for the time, because they compare it with no event and no other instance. */
 const MACHINE_TIME = [
   // These compare the log's clock with the machine's, or provide it.
-  "src/platform/clock.ts",
-  "src/log/log-clock.ts",
+  "src/platform/clock-ids-and-timers.ts",
+  "src/log/log-time-and-clock-skew.ts",
   // This detects if the machine slept.
   "src/log/lease.ts",
   // These write lines for operators, or tell when this process started.
-  "src/platform/log-uncaught-errors.ts",
+  "src/platform/log-uncaught-errors-and-continue.ts",
   "src/metrics/metrics.ts",
   "src/service/shown-configuration.ts",
   "src/commands/development/demo.ts",
@@ -63,8 +63,8 @@ const MACHINE_TIME = [
   "src/commands/token.ts",
   // These note the time of a backup or of a signed head.
   "src/commands/audit.ts",
-  "src/commands/audit/prove.ts",
-  "src/backup/make-backup.ts",
+  "src/commands/audit/prove-and-check-proofs.ts",
+  "src/backup/make-or-verify-backup.ts",
   "src/backup/put-backup-in-place.ts",
   "src/backup/move-log.ts",
   "src/log/witness-server.ts",

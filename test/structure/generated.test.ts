@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { headerOf, TYPES_FILE } from "../../clients/typescript/generate.ts";
-import { describeApi, GENERATED, withGenerated } from "../../packaging/document.ts";
+import { describeApi, GENERATED, withGenerated } from "../../packaging/generate-api-documents.ts";
 
 test("openapi.json is up to date", () => {
   const text = readFileSync(new URL("../../openapi.json", import.meta.url), "utf8");

@@ -18,7 +18,7 @@ const PACKAGE = new Map([
   ["eventstore-lite/testing", "events/eventstore-lite/src/testing.ts"],
   ["@reachlog/sandbox", "sandbox/sandbox.ts"],
   ["@reachlog/sandbox/demo", "sandbox/demo.ts"],
-  ["@reachlog/sandbox/settings", "sandbox/settings.ts"],
+  ["@reachlog/sandbox/settings", "sandbox/service-settings.ts"],
 ]);
 
 /** All TypeScript files of the project's own code, without tests. */

@@ -6,7 +6,7 @@ import { newDatabase, startPostgres, startProxy } from "eventstore-lite/testing"
 import { secret } from "../../src/platform/secret.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
-import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
+import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { openVault } from "../../src/vault/vault.ts";
 
 const KEY = new Uint8Array(32).fill(1);

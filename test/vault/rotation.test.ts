@@ -6,7 +6,7 @@ import { unwrap } from "../../src/vault/encrypt.ts";
 import { deriveKey } from "../../src/vault/derive-keys.ts";
 import { makeKeyFile } from "../../src/vault/master-key.ts";
 import { readMasterKey, rotateKey, type MasterKeyPlace, type RotationStep } from "../../src/vault/master-key.ts";
-import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
+import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { openVault, type Rotation } from "../../src/vault/vault.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";

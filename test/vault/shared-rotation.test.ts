@@ -11,7 +11,7 @@ import {
   type RotationStep,
 } from "../../src/vault/master-key.ts";
 import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
-import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
+import { openSecretStore } from "../../src/vault/secret-store.ts";
 
 const FROM = new Uint8Array(32).fill(1);
 const TO = new Uint8Array(32).fill(2);

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { openSqliteStore, type EventStore } from "../src/index.ts";
-import { atLeast, interleave, roundsOf, type Bench } from "./measure.ts";
+import { atLeast, interleave, roundsOf, type Bench } from "./compare-contenders.ts";
 import { openRawTable, type RawTable } from "./raw-inserts.ts";
 import { makeEvents } from "./sample-events.ts";
-import { compareRates, compareThreads, type Work, workOf } from "./append-cost.ts";
+import { compareRates, compareThreads, type Work, workOf } from "./measure-append-cost.ts";
 
 const BATCH_EVENTS = 1_000;
 const CALLERS = 4;

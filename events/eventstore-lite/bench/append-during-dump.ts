@@ -3,7 +3,7 @@ import postgres from "postgres";
 import type { EventStore } from "../src/index.ts";
 import { openPostgresStore } from "../src/postgres.ts";
 import { startPostgres } from "../src/testing/postgres-server.ts";
-import { atMost, compare, type Bench } from "./measure.ts";
+import { atMost, compare, type Bench } from "./compare-contenders.ts";
 import { makeEvents } from "./sample-events.ts";
 
 /**

@@ -3,8 +3,17 @@ import { openPostgresStore } from "../src/postgres.ts";
 import { startPostgres } from "../src/testing/postgres-server.ts";
 import { createCaller } from "./append-batches-of-1000.ts";
 import { appendConcurrently } from "./append-by-64-callers.ts";
-import { atLeast, compare, interleave, perSecond, roundsOf, type Bar, type Bench, type Row } from "./measure.ts";
-import { timeWithChildren } from "./processor-time.ts";
+import {
+  atLeast,
+  compare,
+  interleave,
+  perSecond,
+  roundsOf,
+  type Bar,
+  type Bench,
+  type Row,
+} from "./compare-contenders.ts";
+import { timeWithChildren } from "./read-processor-time.ts";
 import { openRawConnection, type RawConnection } from "./raw-postgres-inserts.ts";
 import { makeEvents } from "./sample-events.ts";
 

@@ -3,7 +3,7 @@ import { append64 } from "./append-by-64-callers.ts";
 import { append1000Postgres, append64Postgres } from "./append-postgres.ts";
 import type { Benches } from "./run-benches.ts";
 import { dumpPostgres } from "./append-during-dump.ts";
-import { peers, peersPostgres } from "./peers.ts";
+import { peers, peersPostgres } from "./compare-peer-stores.ts";
 import { read } from "./read.ts";
 import { verify } from "./verify.ts";
 

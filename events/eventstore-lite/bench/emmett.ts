@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { perSecond } from "./measure.ts";
+import { perSecond } from "./compare-contenders.ts";
 import { makeEvents } from "./sample-events.ts";
 
 export type Job =

@@ -15,6 +15,6 @@ export {
   type Bench,
   type BenchOptions,
   type Row,
-} from "./measure.ts";
-export { processorTimeOf, timeOfThreads, timeWithChildren, type ProcessorTime } from "./processor-time.ts";
-export { openScan } from "./scan-rows.ts";
+} from "./compare-contenders.ts";
+export { processorTimeOf, timeOfThreads, timeWithChildren, type ProcessorTime } from "./read-processor-time.ts";
+export { openScan } from "./raw-row-scan.ts";

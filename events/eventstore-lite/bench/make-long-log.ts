@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteStore } from "../src/index.ts";
-import type { BenchOptions } from "./measure.ts";
+import type { BenchOptions } from "./compare-contenders.ts";
 import { makeEvents } from "./sample-events.ts";
 
 const EVENTS = 1_000_000;

@@ -1,7 +1,7 @@
 import { openSqliteStore } from "../src/index.ts";
 import { longLog } from "./make-long-log.ts";
-import { compare, interleave, perSecond, roundsOf, type Bench } from "./measure.ts";
-import { openScan } from "./scan-rows.ts";
+import { compare, interleave, perSecond, roundsOf, type Bench } from "./compare-contenders.ts";
+import { openScan } from "./raw-row-scan.ts";
 
 /** Benchmark of reading the whole log, once with whole events and once with only the parts that a fold needs. */
 export const read: Bench = async (options) => {

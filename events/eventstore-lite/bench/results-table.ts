@@ -1,4 +1,4 @@
-import type { Row } from "./measure.ts";
+import type { Row } from "./compare-contenders.ts";
 
 /** Formats the benchmark results as a table for people, one line for each row. */
 export function tableOf(rows: readonly Row[]): string {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { Bench, BenchOptions, Row } from "./measure.ts";
+import type { Bench, BenchOptions, Row } from "./compare-contenders.ts";
 import { plainRow, tableOf } from "./results-table.ts";
 
 /** The type that statfs(2) gives for a file system in memory. */

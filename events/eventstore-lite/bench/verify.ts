@@ -2,7 +2,7 @@ import { createHash, hash } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { openSqliteStore } from "../src/index.ts";
 import { longLog } from "./make-long-log.ts";
-import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from "./measure.ts";
+import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from "./compare-contenders.ts";
 
 const HASH_BYTES = 32;
 

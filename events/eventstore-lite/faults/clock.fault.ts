@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { expectWhole } from "./examine-log.ts";
+import { expectWhole } from "./compare-log-with-ledger.ts";
 import { startProgram } from "./start-program.ts";
 import { lacks } from "./required-tools.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { newEvent, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { expectWhole } from "./examine-log.ts";
+import { expectWhole } from "./compare-log-with-ledger.ts";
 import { appendRoundsUnder } from "./inject-syscall-fault.ts";
 import { startProgram } from "./start-program.ts";
 import { lacks } from "./required-tools.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { examine, FAULTLESS } from "./examine-log.ts";
+import { examine, FAULTLESS } from "./compare-log-with-ledger.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { startProgram } from "./start-program.ts";
 

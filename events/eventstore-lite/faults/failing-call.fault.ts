@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { examine, FAULTLESS, retry } from "./examine-log.ts";
+import { examine, FAULTLESS, retry } from "./compare-log-with-ledger.ts";
 import { appendRoundsUnder, type Injected } from "./inject-syscall-fault.ts";
 import { isWhole, lacks } from "./required-tools.ts";
 

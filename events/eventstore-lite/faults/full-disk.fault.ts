@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { take } from "../src/testing/contract/events.ts";
 import { createExt4, createTmpfs } from "./test-disk.ts";
-import { expectWhole } from "./examine-log.ts";
+import { expectWhole } from "./compare-log-with-ledger.ts";
 import { lacks } from "./required-tools.ts";
 
 const KIB = 1024;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { examine, FAULTLESS, retry } from "./examine-log.ts";
+import { examine, FAULTLESS, retry } from "./compare-log-with-ledger.ts";
 import { createLedger } from "./ledger.ts";
 import { startProgram } from "./start-program.ts";
 import { isWhole } from "./required-tools.ts";

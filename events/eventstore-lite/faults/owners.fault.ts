@@ -4,7 +4,7 @@ import { StoreOwned } from "eventstore-lite/testing";
 import { dirname, join } from "node:path";
 import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { examine, FAULTLESS } from "./examine-log.ts";
+import { examine, FAULTLESS } from "./compare-log-with-ledger.ts";
 import { createLedger } from "./ledger.ts";
 import { type Program, startProgram } from "./start-program.ts";
 

@@ -3,11 +3,11 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createExt4, type Disk } from "./test-disk.ts";
-import { examine, FAULTLESS, retry } from "./examine-log.ts";
+import { examine, FAULTLESS, retry } from "./compare-log-with-ledger.ts";
 import { freeze } from "./freeze-programs.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { type Program, startProgram } from "./start-program.ts";
-import { RECORD_BYTES } from "./raw-record-bytes.ts";
+import { RECORD_BYTES } from "./plain-file-record-length.ts";
 import { isWhole, lacks, run } from "./required-tools.ts";
 
 const MIB = 1024 * 1024;

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
 import { createExt4 } from "./test-disk.ts";
-import { expectWhole } from "./examine-log.ts";
+import { expectWhole } from "./compare-log-with-ledger.ts";
 import { lacks, run } from "./required-tools.ts";
 
 const DISK_BYTES = 32 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { startPostgres } from "../src/testing/postgres-server.ts";
 import { isWhole } from "./required-tools.ts";
-import { crashUnderLoad, UNHARMED } from "./server-crashes.ts";
+import { crashUnderLoad, UNHARMED } from "./crash-server-under-load.ts";
 
 const ROUNDS = isWhole ? 120 : 16;
 

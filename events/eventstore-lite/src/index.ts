@@ -2,7 +2,7 @@
 export { andThen, type Awaitable } from "./value-or-promise.ts";
 export type { Codec, Encoded, WriterTransform } from "./codec.ts";
 export { isStoreError, LeaseLost, StoreClosed, StoreError, VersionConflict } from "./errors.ts";
-export type { ExaminedLog } from "./sqlite/examine-log-file.ts";
+export type { ExaminedLog } from "./sqlite/read-format-and-newest-events.ts";
 export { importSqliteLog } from "./sqlite/import/import-log.ts";
 export { maintainSqliteLog } from "./sqlite/offline-maintenance.ts";
 export { openSqliteStore } from "./sqlite/open.ts";

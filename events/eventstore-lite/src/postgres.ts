@@ -7,12 +7,12 @@ export {
   isPostgresLogElsewhere,
   knownPostgresPlace,
   type PlaceKnown,
-} from "./postgres/log-location.ts";
-export { restorePostgresLog } from "./postgres/restore.ts";
+} from "./postgres/detect-copied-or-replaced-log.ts";
+export { restorePostgresLog } from "./postgres/restore-from-file.ts";
 
 // For an application that keeps tables next to a log on PostgreSQL: connections, migrations and errors as the log uses
 // them.
-export { urlsOf } from "./postgres/address.ts";
+export { urlsOf } from "./postgres/parse-multi-host-url.ts";
 export { ANSWER_MS_MAX, openDatabase, type Database, type TransactionSql } from "./postgres/database.ts";
 export { isLost, isRefused, isUnanswered, sqlState } from "./postgres/errors.ts";
 export { migrate } from "./postgres/migrate.ts";

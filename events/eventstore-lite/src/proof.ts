@@ -1,7 +1,7 @@
 /** Notes, checkpoints, the keys that sign them, the Merkle tree, proofs, cosigning and the witness. */
 export { ChainBroken, CheckpointRefused, SigningKeyRefused } from "./errors.ts";
 export { readCheckpointFile } from "./proof/checkpoint-file.ts";
-export { checkpointFiles, type CheckpointStore } from "./proof/checkpoint-store.ts";
+export { checkpointFiles, type CheckpointStore } from "./proof/newest-checkpoint-and-key.ts";
 export { contradictionOf, openCheckpoint, signCheckpoint, type Checkpoint } from "./proof/checkpoint.ts";
 export {
   requestCosignature,

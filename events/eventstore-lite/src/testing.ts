@@ -16,7 +16,7 @@ export {
   StoreUnusable,
   TargetTaken,
 } from "./errors.ts";
-export type { OpenStore, Runner } from "./testing/contract/runner.ts";
+export type { OpenStore, Runner } from "./testing/contract/test-runner-interface.ts";
 export { newLogPlace, type LogPlace } from "./testing/reused-postgres-schemas.ts";
 export { newDatabase, startPostgres, type PostgresServer } from "./testing/postgres-server.ts";
 export { startProxy, type Proxy, type Verdict } from "./testing/faulty-postgres-proxy.ts";

@@ -12,7 +12,7 @@ import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/ev
 import { DEFAULT_LIMITS } from "../src/limits.ts";
 import { type AppendOptions } from "../src/store.ts";
 import { openWriter } from "../src/sqlite/connections.ts";
-import { createWriter } from "../src/sqlite/writer/writer.ts";
+import { createWriter } from "../src/sqlite/writer/perform-write-requests.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

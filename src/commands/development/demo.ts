@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { SCOPE_NAMES } from "../../config/tokens.ts";
-import { isBun } from "../../platform/bun-or-node.ts";
-import type { Clock } from "../../platform/clock.ts";
+import { SCOPE_NAMES } from "../../config/parse-api-tokens.ts";
+import { isBun } from "../../platform/runtime-environment-and-env-files.ts";
+import type { Clock } from "../../platform/clock-ids-and-timers.ts";
 import { findFreePort, isPortFree } from "../../platform/free-port.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { temporaryFolder } from "../../platform/new-file.ts";
@@ -10,8 +10,8 @@ import { usageError } from "../../platform/service-error.ts";
 import { untilStopped } from "../serve.ts";
 import { Command, createNumberParser, type MakeCommand, parsePort, readServedConfig } from "../shared/command.ts";
 import { PROGRAM } from "../shared/program-invocation.ts";
-import type { Terminal } from "../shared/terminal.ts";
-import { openLogForHistory } from "./demo-log.ts";
+import type { Terminal } from "../shared/answers-and-exit-codes.ts";
+import { openLogForHistory } from "./open-log-for-history.ts";
 import { loadSandbox, startDatabaseServer } from "./dev-dependencies.ts";
 import { chatOption, messagingOption } from "./sandbox.ts";
 

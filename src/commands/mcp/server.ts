@@ -3,7 +3,7 @@ import { closedObject } from "../../platform/common-schemas.ts";
 import { isReading, type AnyOperation } from "../../platform/operation.ts";
 import { VERSION } from "../../platform/version.ts";
 import { openContext, runOnce } from "../shared/run-operation.ts";
-import type { Terminal } from "../shared/terminal.ts";
+import type { Terminal } from "../shared/answers-and-exit-codes.ts";
 import { describeFault } from "../../platform/system-fault.ts";
 import { toExitCode } from "../shared/exit-code.ts";
 

@@ -1,13 +1,13 @@
 import type { KnownRecipient } from "../../../events/outreach.ts";
-import { formatRecipient } from "../../history/sentences/sentence.ts";
-import { systemClock } from "../../platform/clock.ts";
+import { formatRecipient } from "../../history/sentences/sentence-parts.ts";
+import { systemClock } from "../../platform/clock-ids-and-timers.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { type Reconciled, reconcileAttempts, type ReconcileView } from "../../service/reconcile-messages.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { openExistingReachlog, recordRead } from "../shared/log-session.ts";
 import { startStatusLine } from "../shared/progress.ts";
-import { answer, EXIT, type Terminal, printable, table } from "../shared/terminal.ts";
-import type { Reachlog } from "../../privacy/open-log-context.ts";
+import { answer, EXIT, type Terminal, printable, table } from "../shared/answers-and-exit-codes.ts";
+import type { Reachlog } from "../../privacy/log-context-types.ts";
 
 export const reconcile: MakeCommand = (terminal) =>
   new Command("reconcile")

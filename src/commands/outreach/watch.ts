@@ -8,8 +8,8 @@ import type { Folded } from "../../../events/catalog.ts";
 import type { PauseReason, Usage } from "../../../events/outreach.ts";
 import { describeEvent } from "../../history/event-sentences.ts";
 import { describeSelection, formatCounts } from "../../history/sentences/outreach.ts";
-import { formatSentence, plain } from "../../history/sentences/sentence.ts";
-import { printable } from "../shared/terminal.ts";
+import { formatSentence, plain } from "../../history/sentences/sentence-parts.ts";
+import { printable } from "../shared/answers-and-exit-codes.ts";
 
 export const watch: MakeCommand = (terminal) =>
   new Command("watch")

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { importRecipients, type ImportContext, type Imported } from "../../recipients/import.ts";
-import { parseColumnMap } from "../../recipients/file/column-map.ts";
+import { parseColumnMap } from "../../recipients/file/parse-column-choices.ts";
 import { parseStatedConsent } from "../../recipients/parse-consent.ts";
-import type { previewRecipients } from "../../recipients/file/preview-file.ts";
+import type { previewRecipients } from "../../recipients/file/preview-columns-and-dates.ts";
 import { previewImport } from "../../recipients/preview-import.ts";
 import { fieldsUsed } from "../../template/template.ts";
 import { inTimeSlices } from "../../platform/work-in-time-slices.ts";
 import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";
-import { describeCellNote } from "../../recipients/file/import-remarks.ts";
-import type { parseRecipients, RefusedRow } from "../../recipients/recipients-file.ts";
+import { describeCellNote } from "../../recipients/file/cell-notes.ts";
+import type { parseRecipients, RefusedRow } from "../../recipients/parse-imported-lists.ts";
 import {
   formatOfName,
   RECIPIENTS_FORMATS,
@@ -18,7 +18,7 @@ import {
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import type { Config } from "../../config/config.ts";
 import { Option, readConfig } from "../shared/command.ts";
-import { answer, EXIT, type Terminal, printable } from "../shared/terminal.ts";
+import { answer, EXIT, type Terminal, printable } from "../shared/answers-and-exit-codes.ts";
 import { COMMAND_METADATA } from "../shared/log-session.ts";
 import { openReachlog } from "../../service/open-reachlog.ts";
 import { withProgress } from "../shared/progress.ts";
@@ -51,11 +51,11 @@ export async function importFile(
   const options = { now: context.logClock.now(), dates, map: parseColumnMap(map ?? []), stated };
   if (preview === true) {
     const { template } = context.config.outreach;
-    const { previewRecipients } = await import("../../recipients/file/preview-file.ts");
+    const { previewRecipients } = await import("../../recipients/file/preview-columns-and-dates.ts");
     const found = previewRecipients(input, read, { ...options, fields: template && fieldsUsed(template) });
     return await previewFile(terminal, found, context, json);
   }
-  const { parseRecipients } = await import("../../recipients/recipients-file.ts");
+  const { parseRecipients } = await import("../../recipients/parse-imported-lists.ts");
   const { rows, refused, duplicates, notes } = parseRecipients(input, read, options);
   const { signal } = terminal;
   const imported = await withProgress(terminal, "importing", rows.length, (onProgress) =>

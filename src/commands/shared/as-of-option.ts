@@ -3,7 +3,7 @@ import type { ProjectionName } from "../../../projections/all.ts";
 import { foldTo, type FoldedTo } from "../../projector/fold-to.ts";
 import { checkMoment, type Moment } from "../../projector/parse-moment.ts";
 import { restoreStates } from "../../projector/restore-states.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Terminal } from "./answers-and-exit-codes.ts";
 import { withProgress } from "./progress.ts";
 
 /** The option `--as-of` of commands that can answer for an earlier moment. */

@@ -1,5 +1,5 @@
 import type { Finding, FindingState } from "../../service/examination-finding.ts";
-import { EXIT, type Style, type Terminal, printable } from "./terminal.ts";
+import { EXIT, type Style, type Terminal, printable } from "./answers-and-exit-codes.ts";
 
 /** Words for the states of findings, padded to one width. */
 const WORDS: Readonly<Record<FindingState, string>> = {

@@ -1,14 +1,14 @@
 import type { LogStore } from "../../../events/catalog.ts";
-import { makeId } from "../../platform/clock.ts";
+import { makeId } from "../../platform/clock-ids-and-timers.ts";
 import type { Config } from "../../config/config.ts";
 import { createEventLog, type EventMetadata } from "../../log/event-log.ts";
 import { refuseNoLog } from "../../privacy/locate-log.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../privacy/open-log.ts";
-import { appendRead, type PersonalRead } from "../../privacy/read-audit.ts";
-import type { Reachlog } from "../../privacy/open-log-context.ts";
+import { appendRead, type PersonalRead } from "../../privacy/record-personal-data-read.ts";
+import type { Reachlog } from "../../privacy/log-context-types.ts";
 import { openReachlog } from "../../service/open-reachlog.ts";
 import { readConfig } from "./command.ts";
-import type { Terminal, CommandEnvironment } from "./terminal.ts";
+import type { Terminal, CommandEnvironment } from "./answers-and-exit-codes.ts";
 
 export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
 

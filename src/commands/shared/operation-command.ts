@@ -1,6 +1,6 @@
 import type * as typed from "@commander-js/extra-typings";
 import type { TProperties } from "@sinclair/typebox";
-import { sleep } from "../../platform/clock.ts";
+import { sleep } from "../../platform/clock-ids-and-timers.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import {
   isFlag,
@@ -12,7 +12,7 @@ import {
 } from "../../platform/operation.ts";
 import { absolutePath, Argument, Command, JSON_OPTION, Option, type MakeCommand } from "./command.ts";
 import { runOperation } from "./run-operation.ts";
-import { EXIT, type Terminal } from "./terminal.ts";
+import { EXIT, type Terminal } from "./answers-and-exit-codes.ts";
 
 /**
  * Pause in ms between two runs of a command with `--watch`: short enough to see a backlog shrink, although each run

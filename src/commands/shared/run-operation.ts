@@ -2,11 +2,11 @@ import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { createDelivery } from "../../delivery/wait-for-outcome.ts";
 import { readAllTokens } from "../../config/edit-tokens-file.ts";
-import { withSource, type SourcedToken } from "../../config/tokens.ts";
+import { withSource, type SourcedToken } from "../../config/parse-api-tokens.ts";
 import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { isReading, readRefusal, type AnyOperation } from "../../platform/operation.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
-import type { PersonalRead } from "../../privacy/read-audit.ts";
+import type { PersonalRead } from "../../privacy/record-personal-data-read.ts";
 import type { LogReader, StatesAt } from "../../projector/operation-states-as-of.ts";
 import { parseMoment } from "../../projector/parse-moment.ts";
 import { connectNetworks } from "../../service/connect-networks.ts";
@@ -21,7 +21,7 @@ import { contactsNow, foldToMoment } from "./as-of-option.ts";
 import { checkNewFile, makeNewFile } from "../../platform/new-file.ts";
 import { withProgress } from "./progress.ts";
 import { describeFault } from "../../platform/system-fault.ts";
-import { answer, EXIT, fail, printable, table, type Terminal } from "./terminal.ts";
+import { answer, EXIT, fail, printable, table, type Terminal } from "./answers-and-exit-codes.ts";
 
 /** Options of every operation's command, besides the members of the operation's input. */
 interface RunOptions {

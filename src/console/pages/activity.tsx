@@ -8,11 +8,11 @@ import { ConsoleDocument, FaultNotice, Head } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
 import { EventList, isProblem } from "../parts/event-sentence.tsx";
 import { NewsDays } from "../parts/news.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { Icon } from "../parts/icon-and-badge.tsx";
 import { formatTime, readTimes } from "../parts/time.tsx";
 import { consolePage, type DisclosingPage, readChoice, readNumber, readText, type View } from "../page-context.ts";
 import { CheckLog, Proof } from "../parts/verification-result.tsx";
-import { A, HiddenFields, PageForm, Tabs } from "../parts/links-and-tabs.tsx";
+import { A, HiddenFields, PageForm, Tabs } from "../parts/links-forms-and-tabs.tsx";
 
 /**
  * Event types that each view of the page Activity shows. Undefined for `everything`, which shows all types, and for

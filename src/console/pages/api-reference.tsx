@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { ConsoleDocument } from "../document.tsx";
 import { Table } from "../parts/table.tsx";
-import { A } from "../parts/links-and-tabs.tsx";
+import { A } from "../parts/links-forms-and-tabs.tsx";
 
 /** Parts of an OpenAPI document that the page shows. */
 export interface ApiDocument {

@@ -8,7 +8,7 @@ import {
   type UndeliveredDispatch,
   type UndeliveredGroup,
 } from "../../delivery/channel-backlog-and-undelivered.ts";
-import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { addressWith, eventHref, linkHref } from "../hrefs.ts";
 import { ChannelTile, hindranceToDeliver } from "../parts/channel-status.tsx";
 import { DecideLetters, Reason, RetryLetters } from "../parts/dead-letter-actions.tsx";
@@ -18,7 +18,7 @@ import { EventSentence } from "../parts/event-sentence.tsx";
 import { ActionForm, Hindered } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { consolePage, readChoice, readText, type View } from "../page-context.ts";
-import { A, HiddenFields, PageForm } from "../parts/links-and-tabs.tsx";
+import { A, HiddenFields, PageForm } from "../parts/links-forms-and-tabs.tsx";
 
 type DeliveriesView = View<"account" | "deliveries" | "runs">;
 

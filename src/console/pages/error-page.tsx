@@ -2,7 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { ConsoleDocument, type PagePath } from "../document.tsx";
 import type { DisclosingPage, NextStep, View } from "../page-context.ts";
-import { A } from "../parts/links-and-tabs.tsx";
+import { A } from "../parts/links-forms-and-tabs.tsx";
 
 export interface ErrorView {
   readonly title: string;

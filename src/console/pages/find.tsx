@@ -1,16 +1,16 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { searchLog, type SearchGroup, type SearchResult } from "../../history/search.ts";
+import { searchLog, type SearchGroup, type SearchResult } from "../../history/search-by-id-or-name.ts";
 import { nameRun } from "../../history/run-list-and-page.ts";
-import { grouped } from "../../platform/format-counts-and-lists.ts";
+import { grouped } from "../../platform/format-numbers-and-lists.ts";
 import { campaignHref, eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { toSpaces } from "../parts/action-form.tsx";
-import { Icon, type IconName } from "../parts/icon.tsx";
+import { Icon, type IconName } from "../parts/icon-and-badge.tsx";
 import { suppressHref } from "../parts/recipient-actions.tsx";
 import { formatContactName } from "./people.tsx";
 import { consolePage, type DisclosingPage, type OtherPage, readText, type View } from "../page-context.ts";
-import { A } from "../parts/links-and-tabs.tsx";
+import { A } from "../parts/links-forms-and-tabs.tsx";
 import { Time } from "../parts/time.tsx";
 
 /** Maximum number of results of one kind, on the page and among the suggestions while an operator types. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { ImportPreview } from "../../recipients/recipients.operations.ts";
-import { Icon } from "../parts/icon.tsx";
+import { Icon } from "../parts/icon-and-badge.tsx";
 
 /** Rows of an imported file that could not be used. Their values are texts from outside. */
 export interface RefusedRows {

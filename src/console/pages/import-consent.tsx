@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { countInWords, grouped, ALL_OF } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, grouped, ALL_OF } from "../../platform/format-numbers-and-lists.ts";
 import { Field, Select } from "../parts/action-form.tsx";
 import { Sentences } from "../parts/table.tsx";
 import { columnInWords, type Preview } from "./import-columns.tsx";

@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { grouped, countInWords } from "../../platform/format-counts-and-lists.ts";
+import { grouped, countInWords } from "../../platform/format-numbers-and-lists.ts";
 import { dayInWords, MappedColumn, reasonInWords, type Preview } from "./import-columns.tsx";
 import { ConsentOfAllRows, LackingConsent } from "./import-consent.tsx";
 import { CHOICE_WORDS, FileField } from "../parts/action-form.tsx";
-import { Badge } from "../parts/icon.tsx";
-import { A, HiddenFields } from "../parts/links-and-tabs.tsx";
+import { Badge } from "../parts/icon-and-badge.tsx";
+import { A, HiddenFields } from "../parts/links-forms-and-tabs.tsx";
 import { Sentences } from "../parts/table.tsx";
 import { FaultNotice } from "../document.tsx";
 import { useView, type Notice, type View } from "../page-context.ts";

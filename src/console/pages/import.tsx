@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { ConfirmedAction, FileField, Select } from "../parts/action-form.tsx";
-import type { RunSettings } from "../../outreach/run-status.ts";
-import { grouped } from "../../platform/format-counts-and-lists.ts";
+import type { RunSettings } from "../../outreach/run-and-dry-run-page-data.ts";
+import { grouped } from "../../platform/format-numbers-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { breakable, OnlyFirst, Sentences, Table } from "../parts/table.tsx";
 import type { Preview, RefusedRows } from "./import-columns.tsx";
 import { ImportForm } from "./import-preview.tsx";
 import { consolePage, type ConsolePage, type Notice, type View } from "../page-context.ts";
-import { A } from "../parts/links-and-tabs.tsx";
+import { A } from "../parts/links-forms-and-tabs.tsx";
 
 /** Maximum number of rows listed for each kind of fault. The first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { grouped } from "../../platform/format-counts-and-lists.ts";
+import { grouped } from "../../platform/format-numbers-and-lists.ts";
 import {
   BASES,
   describeSkip,
@@ -18,14 +18,14 @@ import {
 import { ConsoleDocument, Head } from "../document.tsx";
 import type { RecipientNames } from "../hrefs.ts";
 import { RecipientLink } from "../parts/event-sentence.tsx";
-import { Badge, type BadgeState } from "../parts/icon.tsx";
+import { Badge, type BadgeState } from "../parts/icon-and-badge.tsx";
 import { CHOICE_WORDS, Field, Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
 import { listHref, readListPage, readSort } from "../read-sort-from-address.ts";
 import { consolePage, readChoice, readText, type DisclosingPage, type View } from "../page-context.ts";
 import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
-import { A, HiddenFields, ImportLink, PageForm, Tabs } from "../parts/links-and-tabs.tsx";
+import { A, HiddenFields, ImportLink, PageForm, Tabs } from "../parts/links-forms-and-tabs.tsx";
 
 /** Number of rows on one page of the list. */
 export const PEOPLE_SHOWN = 50;

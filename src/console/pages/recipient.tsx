@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { readRecipientCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
 import { describeSkip, readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
 import { campaignHref, eventHref, recipientHref } from "../hrefs.ts";
@@ -14,7 +14,7 @@ import { consolePage, type DisclosingPage, readNumber, type View } from "../page
 import { missingPage } from "./error-page.tsx";
 import { formatContactName, ORIGIN_WORDS, StatusBadge } from "./people.tsx";
 import { CHOICE_WORDS } from "../parts/action-form.tsx";
-import { A } from "../parts/links-and-tabs.tsx";
+import { A } from "../parts/links-forms-and-tabs.tsx";
 
 /** Number of messages shown with their whole text, of up to 10,000 characters each. */
 const MESSAGES_SHOWN = 10;

@@ -9,7 +9,7 @@ import {
   RATES,
   readResults,
   type ResultsPage,
-} from "../../history/read-message-results.ts";
+} from "../../history/sum-message-results.ts";
 import { shorten } from "../../history/event-sentences.ts";
 import { findMessages, type FoundMessage } from "../../outreach/campaigns/read-campaigns.ts";
 import {
@@ -18,18 +18,18 @@ import {
   formatPercent,
   formatUsd,
   grouped,
-} from "../../platform/format-counts-and-lists.ts";
+} from "../../platform/format-numbers-and-lists.ts";
 import { sortRows } from "../../platform/sorted-page.ts";
 import { addressWith, campaignHref, eventHref, hrefForLink } from "../hrefs.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
 import { chooseScale, RateChart } from "../parts/charts.tsx";
 import { OptionalLink, RunLink } from "../parts/event-sentence.tsx";
-import { Icon } from "../parts/icon.tsx";
+import { Icon } from "../parts/icon-and-badge.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
 import { readSort } from "../read-sort-from-address.ts";
 import { consolePage, readNumber, readText, type View } from "../page-context.ts";
-import { A, PageForm } from "../parts/links-and-tabs.tsx";
+import { A, PageForm } from "../parts/links-forms-and-tabs.tsx";
 
 type Row = ResultsPage["rows"][number];
 type ResultsView = View<"account" | "campaigns" | "conversions" | "results" | "runs" | "visits">;

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { Field } from "../parts/action-form.tsx";
 import { ConsoleDocument } from "../document.tsx";
-import { A } from "../parts/links-and-tabs.tsx";
+import { A } from "../parts/links-forms-and-tabs.tsx";
 
 interface SignInProps {
   /** Page to open after signing in. Undefined: the overview. */

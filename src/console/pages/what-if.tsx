@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { eventHref, type RecipientNames } from "../hrefs.ts";
 import { ActionForm, Field, Lines, Select } from "../parts/action-form.tsx";
@@ -9,7 +9,7 @@ import { numbers, OnlyFirst, Sentences, Table } from "../parts/table.tsx";
 import { consolePage, type ConsolePage, type Notice, useView, type View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
 import { Figure } from "./results.tsx";
-import { A } from "../parts/links-and-tabs.tsx";
+import { A } from "../parts/links-forms-and-tabs.tsx";
 
 /** Comparison of the log's runs with the runs that other rules would have led to, as rows and sentences. */
 interface ShownReport {

@@ -11,7 +11,7 @@ import {
 import { useContext } from "preact/hooks";
 import { addressWith } from "../hrefs.ts";
 import { useView, type NextStep } from "../page-context.ts";
-import { A, HiddenFields } from "./links-and-tabs.tsx";
+import { A, HiddenFields } from "./links-forms-and-tabs.tsx";
 import { Time } from "./time.tsx";
 
 interface ActionFormProps {

@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { readAttention } from "../../outreach/attention/read-attention.ts";
-import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import type { View } from "../page-context.ts";
 import { ConfirmedAction } from "./action-form.tsx";
 import { hindranceToDeliver, Resume } from "./channel-status.tsx";
 import { Reason, RetryLetters } from "./dead-letter-actions.tsx";
 import { By, Words } from "./event-sentence.tsx";
-import { Badge } from "./icon.tsx";
-import { A } from "./links-and-tabs.tsx";
+import { Badge } from "./icon-and-badge.tsx";
+import { A } from "./links-forms-and-tabs.tsx";
 import { SEVERITY } from "./news.tsx";
 import { LookUp } from "./run-card.tsx";
 import { hindranceAtX } from "./run-form.tsx";

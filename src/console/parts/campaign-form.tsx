@@ -6,7 +6,7 @@ import { campaignHref } from "../hrefs.ts";
 import { useView } from "../page-context.ts";
 import { ConfirmedAction, confirmationId, Field, Lines } from "./action-form.tsx";
 import { AudienceFields } from "./audience-fields.tsx";
-import { PageForm } from "./links-and-tabs.tsx";
+import { PageForm } from "./links-forms-and-tabs.tsx";
 
 /** The words for each reason of the count, for the script. */
 const REASON_WORDS = JSON.stringify(Object.fromEntries(SKIP_REASONS.map((reason) => [reason, describeSkip(reason)])));

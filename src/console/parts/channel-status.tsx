@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { ChannelBacklog, readChannels } from "../../delivery/channel-backlog-and-undelivered.ts";
-import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { ActionForm, type Hindrance } from "./action-form.tsx";
-import { Badge, type BadgeState } from "./icon.tsx";
-import { A } from "./links-and-tabs.tsx";
+import { Badge, type BadgeState } from "./icon-and-badge.tsx";
+import { A } from "./links-forms-and-tabs.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
 

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { HistogramBars } from "../../history/chart-figures.ts";
-import { formatPercent, grouped } from "../../platform/format-counts-and-lists.ts";
+import { formatPercent, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { NumberTable } from "./table.tsx";
 import { formatTime, useTimes } from "./time.tsx";
 

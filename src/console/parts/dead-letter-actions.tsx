@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { listRetries, type CountedLetters } from "../../delivery/channel-backlog-and-undelivered.ts";
-import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { useView } from "../page-context.ts";
 import { ActionForm, Answer, ConfirmedAction, Field, Hindered } from "./action-form.tsx";
 import { hindranceToDeliver } from "./channel-status.tsx";

@@ -10,7 +10,7 @@ import {
   toSentence,
   toShortSentence,
 } from "../../history/event-sentences.ts";
-import { grouped } from "../../platform/format-counts-and-lists.ts";
+import { grouped } from "../../platform/format-numbers-and-lists.ts";
 import { findKnownHandle } from "../../recipients/list-recipients.ts";
 import {
   campaignHref,
@@ -22,9 +22,9 @@ import {
   type RecipientNames,
 } from "../hrefs.ts";
 import type { View } from "../page-context.ts";
-import { Icon, type IconName, type Tone } from "./icon.tsx";
+import { Icon, type IconName, type Tone } from "./icon-and-badge.tsx";
 import { Time } from "./time.tsx";
-import { A } from "./links-and-tabs.tsx";
+import { A } from "./links-forms-and-tabs.tsx";
 
 /** A sentence about an event: reachlog's words, and mentions of recipients, links, runs and times. */
 type Sentence = ReturnType<typeof toSentence>;

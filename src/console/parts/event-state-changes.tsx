@@ -7,7 +7,7 @@ import { eventHref } from "../hrefs.ts";
 import type { View } from "../page-context.ts";
 import { Select } from "./action-form.tsx";
 import { breakable, type Cell, Table } from "./table.tsx";
-import { A, PageForm } from "./links-and-tabs.tsx";
+import { A, PageForm } from "./links-forms-and-tabs.tsx";
 
 /** Maximum number of characters of the path to a changed value. */
 const PATH_CHARACTERS_MAX = 300;

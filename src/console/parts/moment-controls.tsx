@@ -1,13 +1,13 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { countBars, countQuarters } from "../../history/chart-figures.ts";
-import { grouped } from "../../platform/format-counts-and-lists.ts";
+import { grouped } from "../../platform/format-numbers-and-lists.ts";
 import { addressWith } from "../hrefs.ts";
 import type { View } from "../page-context.ts";
 import { Field } from "./action-form.tsx";
 import { Histogram } from "./charts.tsx";
-import { Icon } from "./icon.tsx";
-import { A, OtherFields } from "./links-and-tabs.tsx";
+import { Icon } from "./icon-and-badge.tsx";
+import { A, OtherFields } from "./links-forms-and-tabs.tsx";
 import { formatTime, readTimes, Time, toIso } from "./time.tsx";
 
 interface Viewed {

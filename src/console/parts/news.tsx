@@ -3,12 +3,12 @@ import type { ComponentChildren, VNode } from "preact";
 import { capitalize } from "../../history/event-sentences.ts";
 import type { readNews } from "../../history/log-and-news-pages.ts";
 import { nameRun } from "../../history/run-list-and-page.ts";
-import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import type { View } from "../page-context.ts";
 import { addressWith, eventHref, runHref } from "../hrefs.ts";
 import { EventList, EventSentence, findLook, Glyph, LinkName, Words } from "./event-sentence.tsx";
-import { Badge, type BadgeState } from "./icon.tsx";
-import { A } from "./links-and-tabs.tsx";
+import { Badge, type BadgeState } from "./icon-and-badge.tsx";
+import { A } from "./links-forms-and-tabs.tsx";
 import { NumberTable } from "./table.tsx";
 import { Time, toIso } from "./time.tsx";
 

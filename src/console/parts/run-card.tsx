@@ -2,17 +2,17 @@
 import type { VNode } from "preact";
 import { ENDS, readRunCounts } from "../../history/run-list-and-page.ts";
 import { formatCaller } from "../../history/event-sentences.ts";
-import { readRunStatus } from "../../outreach/run-status.ts";
-import { countInWords, formatUsd, grouped } from "../../platform/format-counts-and-lists.ts";
+import { readRunStatus } from "../../outreach/run-and-dry-run-page-data.ts";
+import { countInWords, formatUsd, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { Section } from "../document.tsx";
 import { useView, type View } from "../page-context.ts";
 import { ActionForm, ConfirmedAction, Hindered } from "./action-form.tsx";
 import { campaignHref, dryRunHref } from "../hrefs.ts";
 import { RunLink } from "./event-sentence.tsx";
-import { Icon } from "./icon.tsx";
+import { Icon } from "./icon-and-badge.tsx";
 import { hindranceAtX, RunForm, SAY_OUTDATED } from "./run-form.tsx";
 import { Time, toIso } from "./time.tsx";
-import { A } from "./links-and-tabs.tsx";
+import { A } from "./links-forms-and-tabs.tsx";
 
 type RunStatus = Awaited<ReturnType<typeof readRunStatus>>;
 

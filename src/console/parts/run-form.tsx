@@ -9,14 +9,14 @@ import {
   readRunRefusal,
   separateVariant,
   type ShownDryRun,
-} from "../../outreach/run-status.ts";
-import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/format-counts-and-lists.ts";
+} from "../../outreach/run-and-dry-run-page-data.ts";
+import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
 import { addressWith, runHref } from "../hrefs.ts";
 import { useView, type View } from "../page-context.ts";
 import { ActionForm, Asked, Confirmation, Field, Hindered, Select, type Hindrance } from "./action-form.tsx";
-import { Icon } from "./icon.tsx";
-import { HiddenFields } from "./links-and-tabs.tsx";
+import { Icon } from "./icon-and-badge.tsx";
+import { HiddenFields } from "./links-forms-and-tabs.tsx";
 
 /** Returns why nothing can be asked at X now. Undefined if it can. An authorization leads back to the page `back`. */
 export function hindranceAtX({ settings, stateNow }: View, back = "/"): Hindrance | undefined {

@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
 import { readBacklog, type ChannelBacklog } from "../../delivery/channel-backlog-and-undelivered.ts";
-import { readReadiness } from "../../outreach/run-status.ts";
-import { countInWords, formatUsd, grouped } from "../../platform/format-counts-and-lists.ts";
+import { readReadiness } from "../../outreach/run-and-dry-run-page-data.ts";
+import { countInWords, formatUsd, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
-import { A } from "./links-and-tabs.tsx";
+import { A } from "./links-forms-and-tabs.tsx";
 
 export interface SetupStep {
   readonly title: string;

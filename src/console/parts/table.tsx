@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import { grouped } from "../../platform/format-counts-and-lists.ts";
+import { grouped } from "../../platform/format-numbers-and-lists.ts";
 import type { Order, Sort, SortPlace } from "../../platform/sorted-page.ts";
 import { listHref, readPlace } from "../read-sort-from-address.ts";
 import { useView, type View } from "../page-context.ts";
-import { A } from "./links-and-tabs.tsx";
+import { A } from "./links-forms-and-tabs.tsx";
 
 /**
  * Kind of a column's cells: right-aligned numbers, texts that may break within words, or a state next to the row's

@@ -13,12 +13,12 @@ import {
   type PeriodsChoice,
   type PeriodUnit,
 } from "../../history/chart-figures.ts";
-import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { addressWith } from "../hrefs.ts";
 import { readChoice, readText, type View } from "../page-context.ts";
 import { Field } from "./action-form.tsx";
 import { BarChart } from "./charts.tsx";
-import { OtherFields, PageForm, Tabs } from "./links-and-tabs.tsx";
+import { OtherFields, PageForm, Tabs } from "./links-forms-and-tabs.tsx";
 import { Time, toIso } from "./time.tsx";
 
 /** Earliest day that a reader can choose, because no log is older. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { useContext } from "preact/hooks";
-import { countInWords, formatDuration } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, formatDuration } from "../../platform/format-numbers-and-lists.ts";
 import { ShownView, type View } from "../page-context.ts";
 
 /**

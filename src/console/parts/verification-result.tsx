@@ -3,12 +3,12 @@ import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { ActionForm } from "./action-form.tsx";
 import { eventHref } from "../hrefs.ts";
-import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { By } from "./event-sentence.tsx";
-import { Badge, Icon } from "./icon.tsx";
+import { Badge, Icon } from "./icon-and-badge.tsx";
 import { Time } from "./time.tsx";
 import type { ShownVerification, View } from "../page-context.ts";
-import { A } from "./links-and-tabs.tsx";
+import { A } from "./links-forms-and-tabs.tsx";
 
 /** Button that has the log checked, or the progress of a check. */
 export function CheckLog({ view }: { readonly view: View }): VNode {

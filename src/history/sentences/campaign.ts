@@ -1,6 +1,15 @@
 import type { Audience, CampaignDefinition } from "../../../events/campaign.ts";
-import { countInWords } from "../../platform/format-counts-and-lists.ts";
-import { campaign, other, plain, quote, say, type EventWords, type Sentence, type ShortWords } from "./sentence.ts";
+import { countInWords } from "../../platform/format-numbers-and-lists.ts";
+import {
+  campaign,
+  other,
+  plain,
+  quote,
+  say,
+  type EventWords,
+  type Sentence,
+  type ShortWords,
+} from "./sentence-parts.ts";
 
 /** Words for events about campaigns. */
 export const CAMPAIGN_WORDS = {

@@ -1,5 +1,5 @@
 import type { DataOf } from "../../../events/catalog.ts";
-import type { ChannelName, WebhookChannel } from "../../../events/channel-names.ts";
+import type { ChannelName, WebhookChannel } from "../../../events/channels-and-lanes.ts";
 import type { DispatchMode } from "../../../events/delivery.ts";
 import type { Sources } from "../../../events/position-ranges.ts";
 import { formatAmount } from "../../platform/money.ts";
@@ -16,7 +16,7 @@ import {
   moment,
   type Sentence,
   type EventWords,
-} from "./sentence.ts";
+} from "./sentence-parts.ts";
 
 /** Sentences for clicks, for requests, and for the outcomes of dispatches. */
 export const DELIVERY_WORDS = {

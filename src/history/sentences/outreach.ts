@@ -1,7 +1,7 @@
 import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import type { DataOf } from "../../../events/catalog.ts";
 import type { Consent, ConsentRecord } from "../../../projections/consent.ts";
-import { countInWords } from "../../platform/format-counts-and-lists.ts";
+import { countInWords } from "../../platform/format-numbers-and-lists.ts";
 import type { Basis, NotReachedReason, PauseReason, RunCounts, SkipReason, Usage } from "../../../events/outreach.ts";
 import {
   because,
@@ -17,7 +17,7 @@ import {
   type Mention,
   type Sentence,
   type EventWords,
-} from "./sentence.ts";
+} from "./sentence-parts.ts";
 
 const BASES: Readonly<Record<Basis, string>> = {
   dm_first: "they wrote first",

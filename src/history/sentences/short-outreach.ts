@@ -1,9 +1,9 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { FailureReason, RunCounts } from "../../../events/outreach.ts";
-import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { NOT_REACHED_WORDS, PAUSES, SKIPS } from "./outreach.ts";
-import { mention, moment, other, plain, quote, run, say, type Sentence } from "./sentence.ts";
-import type { ShortWords } from "./sentence.ts";
+import { mention, moment, other, plain, quote, run, say, type Sentence } from "./sentence-parts.ts";
+import type { ShortWords } from "./sentence-parts.ts";
 
 /** Short sentences about recipients, messages and runs. */
 export const SHORT_OUTREACH = {

@@ -1,7 +1,7 @@
 import type { DataOf } from "../../../events/catalog.ts";
-import type { ChannelName, Lane } from "../../../events/channel-names.ts";
+import type { ChannelName, Lane } from "../../../events/channels-and-lanes.ts";
 import { countPositions, type Sources } from "../../../events/position-ranges.ts";
-import { countInWords } from "../../platform/format-counts-and-lists.ts";
+import { countInWords } from "../../platform/format-numbers-and-lists.ts";
 import { sayConversion } from "./delivery.ts";
 import { SHORT_CAMPAIGN } from "./campaign.ts";
 import { SHORT_OUTREACH } from "./short-outreach.ts";
@@ -18,7 +18,7 @@ import {
   sayReason,
   type ShortWords,
   type Sentence,
-} from "./sentence.ts";
+} from "./sentence-parts.ts";
 
 /** Short sentences, one for each event type: at most 14 words, not counting quoted texts, and no ids. */
 export const SHORT: ShortWords = {

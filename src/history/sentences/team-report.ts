@@ -1,8 +1,8 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { SkipReason } from "../../../events/outreach.ts";
 import type { SinceReport } from "../../../projections/runs.ts";
-import { DAY_CHARACTERS } from "../../../projections/time-conversion.ts";
-import { countInWords, formatUsd, grouped } from "../../platform/format-counts-and-lists.ts";
+import { DAY_CHARACTERS } from "../../../projections/parse-log-times.ts";
+import { countInWords, formatUsd, grouped } from "../../platform/format-numbers-and-lists.ts";
 import type { TemplateVerdict } from "../results-verdict.ts";
 import { shortened } from "../../template/normalize-field.ts";
 import { ENDS, type RunEndReason } from "../run-list-and-page.ts";

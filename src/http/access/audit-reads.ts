@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import type { ReadResource } from "../../../events/access.ts";
+import type { ReadResource } from "../../../events/token-use-keys-and-personal-reads.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import { classifyError } from "../../log/classify-store-error.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { Clock } from "../../platform/clock.ts";
-import { appendRead, type Append, type PersonalRead } from "../../privacy/read-audit.ts";
+import type { Clock } from "../../platform/clock-ids-and-timers.ts";
+import { appendRead, type Append, type PersonalRead } from "../../privacy/record-personal-data-read.ts";
 import type { HttpContext } from "../http-context.ts";
 import { toHttpResponse } from "../server/http-response.ts";
 import type { RequestContext } from "../server/endpoint.ts";

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { bearer } from "@elysiajs/bearer";
 import type { HttpConfig } from "../../config/http.ts";
-import { hasScope, type ApiToken, type TokenIdentity, type TokenScope } from "../../config/tokens.ts";
-import type { Clock } from "../../platform/clock.ts";
+import { hasScope, type ApiToken, type TokenIdentity, type TokenScope } from "../../config/parse-api-tokens.ts";
+import type { Clock } from "../../platform/clock-ids-and-timers.ts";
 import type { Endpoint } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 

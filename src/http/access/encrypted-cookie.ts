@@ -1,7 +1,7 @@
 import { parseCookie, stringifySetCookie } from "cookie";
 import { STATE_TTL_MS } from "../../account/link-account.ts";
 import type { Authorization } from "../../account/oauth.ts";
-import type { Clock } from "../../platform/clock.ts";
+import type { Clock } from "../../platform/clock-ids-and-timers.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
 import { deriveKey } from "../../vault/derive-keys.ts";
 import type { WithHeaders } from "../server/http-response.ts";

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { Vault } from "../../vault/vault.ts";
 import { toNetwork } from "../../platform/ip-address.ts";
-import type { Clock } from "../../platform/clock.ts";
+import type { Clock } from "../../platform/clock-ids-and-timers.ts";
 import { createRateLimit, WINDOW_MS } from "./rate-limit.ts";
 
 /** Maximum number of wrong tokens from one address in a minute that are answered with 401. Further ones get 429. */

@@ -1,5 +1,5 @@
 import type { LastVisit } from "../../console/page-context.ts";
-import type { Clock } from "../../platform/clock.ts";
+import type { Clock } from "../../platform/clock-ids-and-timers.ts";
 import { createEncryptedCookie, type CookieSite } from "./encrypted-cookie.ts";
 import type { WithHeaders } from "../server/http-response.ts";
 

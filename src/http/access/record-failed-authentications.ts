@@ -1,5 +1,5 @@
 import type { DataOf } from "../../../events/catalog.ts";
-import { isoTime } from "../../platform/clock.ts";
+import { isoTime } from "../../platform/clock-ids-and-timers.ts";
 import { SERVICE_METADATA, STREAMS, type LogContext } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
-import { hasScope, type ApiToken, type TokenIdentity } from "../../config/tokens.ts";
-import type { Clock } from "../../platform/clock.ts";
+import { hasScope, type ApiToken, type TokenIdentity } from "../../config/parse-api-tokens.ts";
+import type { Clock } from "../../platform/clock-ids-and-timers.ts";
 import { deriveKey } from "../../vault/derive-keys.ts";
 import type { Authentication } from "./bearer-tokens.ts";
 import { createEncryptedCookie, type CookieSite } from "./encrypted-cookie.ts";

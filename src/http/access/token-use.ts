@@ -1,5 +1,5 @@
-import { DAY_MS, toDay } from "../../../projections/time-conversion.ts";
-import { toTokenId, type ApiToken } from "../../config/tokens.ts";
+import { DAY_MS, toDay } from "../../../projections/parse-log-times.ts";
+import { toTokenId, type ApiToken } from "../../config/parse-api-tokens.ts";
 import { SERVICE_METADATA, STREAMS, type LogContext } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
 

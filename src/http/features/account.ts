@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { linkAccount, STATE_TTL_MS, type Linked } from "../../account/link-account.ts";
 import { OAuthError, type Authorization } from "../../account/oauth.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
-import { formatDuration } from "../../platform/format-counts-and-lists.ts";
+import { formatDuration } from "../../platform/format-numbers-and-lists.ts";
 import { feature, type AccountParts, type HttpContext } from "../http-context.ts";
 import { isBack } from "../server/form-routes.ts";
 import { json, redirect, whole } from "../server/http-response.ts";

@@ -3,8 +3,8 @@ import { Type, type Static, type StringOptions } from "@sinclair/typebox";
 import { isStoreError } from "eventstore-lite";
 import type { DataOf } from "../../../events/catalog.ts";
 import { normalizeDomain, normalizeLink, splitLink } from "../../../projections/normalize-link.ts";
-import { DAY_MS } from "../../../projections/time-conversion.ts";
-import { linkKey } from "../../../projections/link-keys.ts";
+import { DAY_MS } from "../../../projections/parse-log-times.ts";
+import { linkKey } from "../../../projections/find-links-in-text.ts";
 import { EVENT_ID, findEventNear, toReading } from "../../history/find-event.ts";
 import {
   attribute,
@@ -15,14 +15,14 @@ import {
 } from "../../links/conversion-attribution.ts";
 import { eventAt, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { SNAP_NAMES } from "../../networks/ads/snap.ts";
-import { isoTime } from "../../platform/clock.ts";
+import { isoTime } from "../../platform/clock-ids-and-timers.ts";
 import { closed, id } from "../../platform/common-schemas.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { AMOUNT_MAX, formatAmount, isCurrency, parseAmount } from "../../platform/money.ts";
 import { recipientAmong, recipientName } from "../../recipients/resolve-recipient.ts";
 import { feature, type HttpContext } from "../http-context.ts";
 import { jsonBody } from "../server/body.ts";
-import { IN_A_STREAM_NAME, refusesTracking } from "./clicks.ts";
+import { IN_A_STREAM_NAME, refusesTracking } from "./record-click-and-redirect.ts";
 import { reply, route, type RequestContext } from "../server/endpoint.ts";
 import { readAppendKey } from "../server/idempotency.ts";
 import { problems, repeatable } from "../server/problem.ts";

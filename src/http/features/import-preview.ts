@@ -6,7 +6,7 @@ import { inTimeSlices } from "../../platform/work-in-time-slices.ts";
 import { csvHead, csvRecord } from "../../log/export-formats/csv.ts";
 import { SENT_BYTES_MAX } from "../../recipients/file/format-and-limits.ts";
 import { RECIPIENT_COLUMNS } from "../../recipients/file/header.ts";
-import { WHY_MAPPED } from "../../recipients/file/column-map.ts";
+import { WHY_MAPPED } from "../../recipients/file/parse-column-choices.ts";
 import { DATE_ORDERS } from "../../recipients/parse-day.ts";
 import { previewImport } from "../../recipients/preview-import.ts";
 import { fieldsUsed } from "../../template/template.ts";
@@ -23,7 +23,7 @@ import {
   toNoted,
   toRefused,
   type ListRequest,
-} from "./receive-list-file.ts";
+} from "./list-import-requests.ts";
 
 const column = named(
   "PreviewedColumn",

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { html, type HttpResponse } from "../server/http-response.ts";
-import { OPT_OUT_WORDS, type OptOutWords } from "./opt-out-words.ts";
+import { OPT_OUT_WORDS, type OptOutWords } from "./opt-out-page-translations.ts";
 
 interface Known {
   /** The account that wrote to the recipient, if it is still the linked one. */

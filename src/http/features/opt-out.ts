@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { normalizeCode } from "../../../projections/normalize-link.ts";
 import { OPT_OUT_PATH } from "../../config/outreach.ts";
-import { denyTrackingByPage, findOptOutPage, optOut } from "../../recipients/opt-out-page-actions.ts";
+import { denyTrackingByPage, findOptOutPage, optOut } from "../../recipients/opt-out-and-untrack-by-page.ts";
 import { feature, type HttpContext } from "../http-context.ts";
 import { whole } from "../server/http-response.ts";
 import { formBody } from "../server/body.ts";

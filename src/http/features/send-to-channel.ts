@@ -1,11 +1,11 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { channelName, CHANNELS, sortChannels, type ChannelName } from "../../../events/channel-names.ts";
+import { channelName, CHANNELS, sortChannels, type ChannelName } from "../../../events/channels-and-lanes.ts";
 import { level, type Level } from "../../../events/delivery.ts";
 import type { Settlement } from "../../delivery/wait-for-outcome.ts";
 import { ATTEMPT_TIMEOUT_MS } from "../../delivery/attempt-dispatches.ts";
 import { classifyError } from "../../log/classify-store-error.ts";
 import type { NewEvent } from "../../log/event-log.ts";
-import { formatDuration } from "../../platform/format-counts-and-lists.ts";
+import { formatDuration } from "../../platform/format-numbers-and-lists.ts";
 import { status } from "elysia";
 import { feature, type HttpContext } from "../http-context.ts";
 import { objectBody } from "../server/body.ts";

@@ -3,14 +3,14 @@ import { parseOtherRules, WHAT_IF_RULES, type OtherRules, type WhatIfRule } from
 import { whatIfFormPage, whatIfReportPage } from "../../console/pages/what-if.tsx";
 import { answerWhatIf } from "../../outreach/what-if/answer-what-if.ts";
 import { describeReport, whatIfReport, type WhatIfReport } from "../../outreach/what-if/report.ts";
-import { createSlot } from "../access/load-shedding.ts";
+import { createSlot } from "../access/limit-requests-and-streams.ts";
 import { feature, type HttpContext } from "../http-context.ts";
 import { jsonBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
 import { closed } from "../../platform/common-schemas.ts";
 import { usageError } from "../../platform/service-error.ts";
-import { parseGiven } from "../server/query.ts";
+import { parseGiven } from "../server/refuse-invalid-query.ts";
 
 const EXAMPLES: Readonly<Record<WhatIfRule, unknown>> = {
   DAILY_LIMIT: 20,

@@ -1,9 +1,9 @@
 import type { Static, TSchema } from "@sinclair/typebox";
-import type { ReadResource } from "../../../events/access.ts";
+import type { ReadResource } from "../../../events/token-use-keys-and-personal-reads.ts";
 import type { AnyElysia, DocumentDecoration } from "elysia";
 import type { DeclaredRefusals, Disclosure } from "../../platform/operation.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { ApiToken, TokenScope } from "../../config/tokens.ts";
+import type { ApiToken, TokenScope } from "../../config/parse-api-tokens.ts";
 import type { Notice, ConsolePage } from "../../console/page-context.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import type { RequestSpan } from "../../tracing/tracing.ts";

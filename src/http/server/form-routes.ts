@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { status, type AnyElysia } from "elysia";
 import type { Console } from "../../console/render-console.ts";
 import type { ConsolePage, Notice } from "../../console/page-context.ts";
-import type { Clock } from "../../platform/clock.ts";
+import type { Clock } from "../../platform/clock-ids-and-timers.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { createEncryptedCookie, type CookieSite, type EncryptedCookie } from "../access/encrypted-cookie.ts";
 import type { Sessions } from "../access/session.ts";

@@ -2,9 +2,9 @@ import { isIPv6 } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HttpConfig } from "../../config/http.ts";
 import { reservePort } from "../../platform/free-port.ts";
-import { isBun } from "../../platform/bun-or-node.ts";
+import { isBun } from "../../platform/runtime-environment-and-env-files.ts";
 import type { App } from "../app.ts";
-import type { LoadShedding } from "../access/load-shedding.ts";
+import type { LoadShedding } from "../access/limit-requests-and-streams.ts";
 
 /**
  * Maximum body size that the server itself allows, in bytes. No body reaches it, because the routes have lower limits

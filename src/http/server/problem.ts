@@ -1,8 +1,8 @@
 import { classifyError } from "../../log/classify-store-error.ts";
 import { formatShare, ProjectionFolding } from "../../projector/late-projections.ts";
 import { MomentFolding } from "../../projector/operation-states-as-of.ts";
-import { SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
-import type { ApiToken, TokenScope } from "../../config/tokens.ts";
+import { SKEW_REMEDY, skewInWords } from "../../log/log-time-and-clock-skew.ts";
+import type { ApiToken, TokenScope } from "../../config/parse-api-tokens.ts";
 import type { NextStep } from "../../console/page-context.ts";
 import type { RefusalKind, ShownRefusal } from "../../platform/operation.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";

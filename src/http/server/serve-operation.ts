@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject, type TProperties } from "@sinclair/typebox";
 import { status, type ElysiaCustomStatusResponse } from "elysia";
-import type { ReadResource } from "../../../events/access.ts";
+import type { ReadResource } from "../../../events/token-use-keys-and-personal-reads.ts";
 import { closedObject } from "../../platform/common-schemas.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import {
@@ -15,7 +15,7 @@ import { fitting, objectBody, type Fields } from "./body.ts";
 import { reply, route, type Access, type Reply, type RequestContext } from "./endpoint.ts";
 import { leaveOutEmpty } from "./form-routes.ts";
 import { appendedOrNothing, declaredProblem, problems } from "./problem.ts";
-import { choiceIn, parseGiven, refuseQuery } from "./query.ts";
+import { choiceIn, parseGiven, refuseQuery } from "./refuse-invalid-query.ts";
 
 /** Arguments of the handler of an operation that reads. */
 interface ReadRequest {

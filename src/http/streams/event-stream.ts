@@ -1,8 +1,8 @@
 import type { EventType, Recorded, LogStore } from "../../../events/catalog.ts";
 import { hideCodes } from "../../networks/hide-personal-codes.ts";
-import { hasScope } from "../../config/tokens.ts";
-import { createIntakePriority } from "../../delivery/rate-limiter.ts";
-import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
+import { hasScope } from "../../config/parse-api-tokens.ts";
+import { createIntakePriority } from "../../delivery/pace-and-circuit-breaker.ts";
+import { type Clock, systemTimer, type Timer } from "../../platform/clock-ids-and-timers.ts";
 import { toNetwork } from "../../platform/ip-address.ts";
 import { bearerToken, type Authentication } from "../access/bearer-tokens.ts";
 import type { RequestContext } from "../server/endpoint.ts";

@@ -1,4 +1,4 @@
-import type { ExportChunk } from "../../log/export-formats/format.ts";
+import type { ExportChunk } from "../../log/export-formats/write-export-text.ts";
 import { errorFields, requestFields } from "../../platform/logger.ts";
 import type { HttpContext } from "../http-context.ts";
 import { attachment, whole, type HttpResponse } from "../server/http-response.ts";

@@ -1,5 +1,5 @@
 import { escapeUnits } from "../../platform/escape-control-characters.ts";
-import type { ExportFormat, ShownEvent } from "./format.ts";
+import type { ExportFormat, ShownEvent } from "./write-export-text.ts";
 
 const SPEC_VERSION = "1.0";
 const SOURCE = "reachlog";

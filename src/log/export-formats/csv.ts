@@ -1,5 +1,5 @@
 import { escapeControls, escapeUnits } from "../../platform/escape-control-characters.ts";
-import type { ExportFormat } from "./format.ts";
+import type { ExportFormat } from "./write-export-text.ts";
 
 const COLUMNS = ["position", "id", "stream", "version", "type", "time", "data", "meta", "hash", "stored"] as const;
 

@@ -1,5 +1,5 @@
 import type { VisitorIds } from "../../../events/clicks-links-conversions.ts";
-import type { Clock } from "../../platform/clock.ts";
+import type { Clock } from "../../platform/clock-ids-and-timers.ts";
 import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "../classify-answer.ts";
 import { deliverAmongSkipped, EVENT_AGE_MS_MAX, EVENTS_MAX, type Skipped } from "../meta/batch.ts";

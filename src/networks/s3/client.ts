@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
-import { backoffMs, type Clock } from "../../platform/clock.ts";
+import { backoffMs, type Clock } from "../../platform/clock-ids-and-timers.ts";
 import type { Secret } from "../../platform/secret.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import { NetworkFault, type NetworkFaultKind, type ObjectAnswer, type ObjectFetch } from "../safe-fetch.ts";

@@ -3,7 +3,7 @@ import { createObjectFetch } from "../safe-fetch.ts";
 import { isS3Address, parseS3Address } from "./parse-address.ts";
 import { createS3Client, type S3Access, type S3Deps } from "./client.ts";
 import { createS3Storage } from "./s3-segment-storage.ts";
-import { sleep, systemClock } from "../../platform/clock.ts";
+import { sleep, systemClock } from "../../platform/clock-ids-and-timers.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 
 /** Access to an object store, if the settings give one. */

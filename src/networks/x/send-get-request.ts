@@ -1,4 +1,4 @@
-import type { Clock } from "../../platform/clock.ts";
+import type { Clock } from "../../platform/clock-ids-and-timers.ts";
 import { SocialError, type PageRequest } from "../network.ts";
 import { type SafeFetch, NetworkFault } from "../safe-fetch.ts";
 import { readFailure } from "./interpret-answer.ts";

@@ -10,7 +10,7 @@ import {
   type XOptions,
   type XRead,
 } from "./send-get-request.ts";
-import { readAuthors, readUser, readUserPage, readUsers } from "./read-users.ts";
+import { readAuthors, readUser, readUserPage, readUsers } from "./parse-users.ts";
 
 const BATCH_MAX = 100;
 

@@ -1,9 +1,9 @@
 import type { Recorded } from "../../../events/catalog.ts";
-import { LANES } from "../../../events/channel-names.ts";
+import { LANES } from "../../../events/channels-and-lanes.ts";
 import type { LetterStatus } from "../../../projections/dead-letters.ts";
 import type { OpenAttempt } from "../../../projections/current-run.ts";
 import { findChannel } from "../../../projections/deliveries.ts";
-import { msOf } from "../../../projections/time-conversion.ts";
+import { msOf } from "../../../projections/parse-log-times.ts";
 import {
   listBacklogs,
   readBacklog,
@@ -12,11 +12,11 @@ import {
   type UndeliveredGroup,
 } from "../../delivery/channel-backlog-and-undelivered.ts";
 import { readOldestPending } from "../../delivery/channel-lag.ts";
-import type { Severity } from "../../history/news-kinds.ts";
+import type { Severity } from "../../history/news-severity-and-words.ts";
 import { capitalize } from "../../history/event-sentences.ts";
-import { mention, other, quote, say, type Sentence } from "../../history/sentences/sentence.ts";
+import { mention, other, quote, say, type Sentence } from "../../history/sentences/sentence-parts.ts";
 import { STREAMS } from "../../log/event-log.ts";
-import { countInWords } from "../../platform/format-counts-and-lists.ts";
+import { countInWords } from "../../platform/format-numbers-and-lists.ts";
 import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/moment-of-console-page.ts";
 import { readDecided } from "./recent-operator-decisions.ts";
 

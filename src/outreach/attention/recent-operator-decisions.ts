@@ -1,9 +1,9 @@
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { findChannel } from "../../../projections/deliveries.ts";
-import { msOf } from "../../../projections/time-conversion.ts";
+import { msOf } from "../../../projections/parse-log-times.ts";
 import { readBacklog } from "../../delivery/channel-backlog-and-undelivered.ts";
-import { mention, say, type Sentence } from "../../history/sentences/sentence.ts";
-import { countInWords, grouped } from "../../platform/format-counts-and-lists.ts";
+import { mention, say, type Sentence } from "../../history/sentences/sentence-parts.ts";
+import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { newestEvents, type PageMoment } from "../../projector/moment-of-console-page.ts";
 
 /** Types of events that record an operator's decision, such as to retry a dispatch or to sign in. */

@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { audienceSource, type Audience } from "../../../events/campaign.ts";
 import { basis } from "../../../events/outreach.ts";
-import { hasAnswered, outreachIn } from "../../../projections/contact-campaigns.ts";
+import { hasAnswered, outreachIn } from "../../../projections/contact-outreach-by-campaign.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import { codeIn, type Links } from "../../../projections/links.ts";
-import { DAY_MS, msOf } from "../../../projections/time-conversion.ts";
-import { isoTime } from "../../platform/clock.ts";
+import { DAY_MS, msOf } from "../../../projections/parse-log-times.ts";
+import { isoTime } from "../../platform/clock-ids-and-timers.ts";
 import { cleanValue, fieldName } from "../../template/normalize-field.ts";
 
 /** Value of the condition `clicked` that any link of the recipient's own meets. */

@@ -5,9 +5,9 @@ import { describeAudience } from "../../history/sentences/campaign.ts";
 import { handle, type AppendDecision } from "../../log/decide-and-append.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { CAMPAIGN_NAME, count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
-import { countInWords } from "../../platform/format-counts-and-lists.ts";
+import { countInWords } from "../../platform/format-numbers-and-lists.ts";
 import { operation, refusal, refuse, type GivenRefusal, type OperationCaller } from "../../platform/operation.ts";
-import type { Reachlog } from "../../privacy/open-log-context.ts";
+import type { Reachlog } from "../../privacy/log-context-types.ts";
 import {
   asOf,
   asOfInput,

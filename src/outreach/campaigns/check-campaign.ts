@@ -5,7 +5,7 @@ import { findSpelling } from "../../../projections/consent.ts";
 import type { Contacts } from "../../../projections/contact.ts";
 import { codeIn, type Links } from "../../../projections/links.ts";
 import type { Config } from "../../config/config.ts";
-import { countInWords } from "../../platform/format-counts-and-lists.ts";
+import { countInWords } from "../../platform/format-numbers-and-lists.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { parseTimezone } from "../../platform/parse-timezone.ts";
 import { warnOfSlips } from "../../template/warn-of-likely-mistakes.ts";
@@ -13,7 +13,7 @@ import { fieldName } from "../../template/normalize-field.ts";
 import { missingPlaceholders, type Template } from "../../template/template.ts";
 import { warnOfNoOptOut } from "../detect-opt-out-replies.ts";
 import { ANY_LINK, parseFieldCondition } from "./audience.ts";
-import { readCampaignText } from "./campaign-text.ts";
+import { readCampaignText } from "./parse-campaign-text.ts";
 
 /** Maximum number of campaigns in a log: each adds a row to pages and a label to metrics. */
 export const CAMPAIGNS_MAX = 200;

@@ -10,13 +10,13 @@ import {
   newestAttempt,
   outreachByCampaign,
   outreachIn,
-} from "../../../projections/contact-campaigns.ts";
+} from "../../../projections/contact-outreach-by-campaign.ts";
 import { isSameTopic } from "../../../projections/consent.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import type { Links } from "../../../projections/links.ts";
-import { DAY_MS, msOf } from "../../../projections/time-conversion.ts";
-import { isoTime } from "../../platform/clock.ts";
-import { ALL_OF } from "../../platform/format-counts-and-lists.ts";
+import { DAY_MS, msOf } from "../../../projections/parse-log-times.ts";
+import { isoTime } from "../../platform/clock-ids-and-timers.ts";
+import { ALL_OF } from "../../platform/format-numbers-and-lists.ts";
 import { describeMissingEvidence } from "../../recipients/record-consent.ts";
 import { isFollowUp, matchesAudience } from "./audience.ts";
 

@@ -2,12 +2,12 @@ import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { usedAt } from "../../../projections/quota.ts";
 import type { RunSummary } from "../../../projections/runs.ts";
 import { describeSelection } from "../../history/sentences/outreach.ts";
-import { formatSentence } from "../../history/sentences/sentence.ts";
+import { formatSentence } from "../../history/sentences/sentence-parts.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { PageMoment } from "../../projector/moment-of-console-page.ts";
 import { listOpenCampaigns } from "../campaigns/read-campaigns.ts";
 import { dayIn, momentIn } from "../quota-day.ts";
-import { remaining, type RunSelection } from "../run-limits.ts";
+import { remaining, type RunSelection } from "../quota-and-reasons-to-end-run.ts";
 
 interface StartSettings {
   readonly dailyLimit: number;

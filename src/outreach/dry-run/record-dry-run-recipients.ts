@@ -5,8 +5,8 @@ import { STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { RunContext } from "../run-context.ts";
 import type { Refused } from "../decide.ts";
-import { toRequestKey } from "../requested/requested-recipients.ts";
-import type { RunSelection } from "../run-limits.ts";
+import { toRequestKey } from "../requested/recipients-named-in-trigger.ts";
+import type { RunSelection } from "../quota-and-reasons-to-end-run.ts";
 import type { Ended } from "../screening.ts";
 
 /** Findings of a dry run. A dry run asks the network who can be contacted, sends nothing and records no skip. */

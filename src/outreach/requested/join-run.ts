@@ -6,9 +6,9 @@ import { ROLES } from "../../log/lease.ts";
 import { forCampaign, outreachState, quotaNow, RUN_ATTEMPTS_MAX, type OutreachContext } from "../run-context.ts";
 import { isEnded } from "../campaigns/recipient-refusal-rules.ts";
 import { judgeRequested, type Expected } from "../judge-recipients.ts";
-import { findTransientEnd } from "../run-end.ts";
-import type { RunSelection } from "../run-limits.ts";
-import { decideJoin, toRequested } from "./requested-recipients.ts";
+import { findTransientEnd } from "../run-end-and-stop-request.ts";
+import type { RunSelection } from "../quota-and-reasons-to-end-run.ts";
+import { decideJoin, toRequested } from "./recipients-named-in-trigger.ts";
 
 interface JoinRequest {
   readonly recipients?: readonly Recipient[] | undefined;

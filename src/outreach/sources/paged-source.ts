@@ -1,5 +1,5 @@
 import type { PagedSource } from "../../../events/outreach.ts";
-import { cursorOf } from "../../../projections/source-cursors.ts";
+import { cursorOf } from "../../../projections/recipient-source-cursors.ts";
 import { type PageRequest, SocialError, type UserPage } from "../../networks/network.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Batch, Reader, RunContext, Source } from "../run-context.ts";

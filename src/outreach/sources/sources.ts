@@ -1,4 +1,4 @@
-import { isTriedLast, newestAttempt, outreachIn } from "../../../projections/contact-campaigns.ts";
+import { isTriedLast, newestAttempt, outreachIn } from "../../../projections/contact-outreach-by-campaign.ts";
 import { toRecipient, type Contact } from "../../../projections/contact.ts";
 import type { PagedSource, Recipient, RecipientSource } from "../../../events/outreach.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";

@@ -3,7 +3,7 @@ import type { OutreachConfig } from "../../config/outreach.ts";
 import type { OtherRules } from "../../config/what-if.ts";
 import { isBot } from "../../delivery/is-bot.ts";
 import { createEventLog, STREAMS, type EventMetadata, type NewEvent } from "../../log/event-log.ts";
-import { makeId } from "../../platform/clock.ts";
+import { makeId } from "../../platform/clock-ids-and-timers.ts";
 import { createTimeSlices } from "../../platform/work-in-time-slices.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import type { HashesOf } from "../../privacy/suppression-hashes.ts";

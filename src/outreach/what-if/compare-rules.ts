@@ -1,12 +1,12 @@
 import type { DataOf, Folded } from "../../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contact.ts";
-import { isoTime } from "../../platform/clock.ts";
+import { isoTime } from "../../platform/clock-ids-and-timers.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { findFollowed } from "../campaigns/recipient-refusal-rules.ts";
 import { dayIn } from "../quota-day.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
-import { noCounts, skippedFor, type DayCounts } from "./compared-counts.ts";
+import { noCounts, skippedFor, type DayCounts } from "./compared-counts-and-recipients.ts";
 import type { Walk, WalkTarget } from "./recipients-in-run-order.ts";
 import { contactIn, createWorld, toMoment, type Identities, type Met, type World } from "./redecide.ts";
 

@@ -1,7 +1,7 @@
 import type { DataOf, Folded } from "../../../events/catalog.ts";
 import { ERASED } from "../../../events/declare-personal-members.ts";
-import { linkKey } from "../../../projections/link-keys.ts";
-import { msOf } from "../../../projections/time-conversion.ts";
+import { linkKey } from "../../../projections/find-links-in-text.ts";
+import { msOf } from "../../../projections/parse-log-times.ts";
 import { countsOn, dayAt, type Comparison } from "./compare-rules.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Recipient, RunEnd } from "../../../events/outreach.ts";
-import { isTriedLast } from "../../../projections/contact-campaigns.ts";
+import { isTriedLast } from "../../../projections/contact-outreach-by-campaign.ts";
 import type { Contact } from "../../../projections/contact.ts";
-import { reasonToEnd, type RunSelection } from "../run-limits.ts";
+import { reasonToEnd, type RunSelection } from "../quota-and-reasons-to-end-run.ts";
 import { OPENING_MARGIN_MS } from "../screening.ts";
 import { isClosedFor, opensAt, windowZone } from "../send-window.ts";
 import { invent, namedRecipient, skip, write, type Comparison, type HypotheticalRun } from "./compare-rules.ts";

@@ -1,13 +1,13 @@
 import { markOfErased } from "../../../events/declare-personal-members.ts";
 import type { Basis, Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { findContact, findPerson } from "../../../projections/contact-identity.ts";
-import { consentForCampaign } from "../../../projections/contact-campaigns.ts";
+import { consentForCampaign } from "../../../projections/contact-outreach-by-campaign.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import { createStates } from "../../../projections/fold-states.ts";
 import { chooseVariant } from "../../template/template.ts";
 import { isSkipRecorded, judgeKnown, sourceFor, type OutreachRules, type OutreachState } from "../decide.ts";
 import { momentIn } from "../quota-day.ts";
-import { isSelected, reasonToEnd } from "../run-limits.ts";
+import { isSelected, reasonToEnd } from "../quota-and-reasons-to-end-run.ts";
 import { isClosedFor, type TurnMoment } from "../send-window.ts";
 import { rulesForCampaign, type RulesInForce } from "../run-rules.ts";
 

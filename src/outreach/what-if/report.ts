@@ -1,8 +1,13 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { WHAT_IF_RULES, type OtherRules } from "../../config/what-if.ts";
-import { plain } from "../../history/sentences/sentence.ts";
+import { plain } from "../../history/sentences/sentence-parts.ts";
 import { count, named, oneOf, text } from "../../platform/common-schemas.ts";
-import { recipientChanges, type Changes, type ComparedCount, type DayCounts } from "./compared-counts.ts";
+import {
+  recipientChanges,
+  type Changes,
+  type ComparedCount,
+  type DayCounts,
+} from "./compared-counts-and-recipients.ts";
 import type { WhatIf } from "./what-if.ts";
 
 const difference = Type.Integer({ examples: [-1] });

@@ -5,12 +5,12 @@ import { contacts } from "../../../projections/contacts.ts";
 import { links } from "../../../projections/links.ts";
 import { quota } from "../../../projections/quota.ts";
 import { run } from "../../../projections/current-run.ts";
-import { msOf } from "../../../projections/time-conversion.ts";
+import { msOf } from "../../../projections/parse-log-times.ts";
 import { inTimeSlices } from "../../platform/work-in-time-slices.ts";
 import { createClickCounter, type BotRule } from "./count-clicks.ts";
 import { createComparison, type ComparedRules, type Comparison } from "./compare-rules.ts";
-import { takeEvent } from "./apply-events.ts";
-import { addUp, compareRecipients, isChanged } from "./compared-counts.ts";
+import { takeEvent } from "./apply-recorded-events.ts";
+import { addUp, compareRecipients, isChanged } from "./compared-counts-and-recipients.ts";
 import { resumeUntil } from "./hypothetical-run.ts";
 
 export interface WhatIfQuestion extends ComparedRules {

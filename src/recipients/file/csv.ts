@@ -1,7 +1,7 @@
 import { CsvError, parse } from "csv-parse/sync";
 import { readHeader, type Columns, type Header } from "./header.ts";
 import { COLUMNS_MAX } from "./format-and-limits.ts";
-import type { CellRemark } from "./import-remarks.ts";
+import type { CellRemark } from "./cell-notes.ts";
 import { isId, type Cells, type FileRow } from "./row.ts";
 import { readGuarded } from "../../log/export-formats/csv.ts";
 import { ServiceError } from "../../platform/service-error.ts";

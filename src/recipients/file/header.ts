@@ -2,10 +2,10 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { fieldName, fieldNameFault, shortened } from "../../template/normalize-field.ts";
 import { CONSENT_MEMBERS } from "../parse-consent.ts";
 import { COLUMNS_MAX } from "./format-and-limits.ts";
-import { ALL_OF, EITHER } from "../../platform/format-counts-and-lists.ts";
+import { ALL_OF, EITHER } from "../../platform/format-numbers-and-lists.ts";
 import { askedColumn, certainColumn, isOptOutColumn, likelyColumn, missedColumn } from "./header-names.ts";
-import type { ColumnMap } from "./column-map.ts";
-import type { RowRefusal } from "./import-remarks.ts";
+import type { ColumnMap } from "./parse-column-choices.ts";
+import type { RowRefusal } from "./cell-notes.ts";
 
 /** Maximum number of template fields of a recipient. */
 export const FIELDS_MAX = 50;

@@ -1,4 +1,4 @@
-import { isBlankWord } from "./import-remarks.ts";
+import { isBlankWord } from "./cell-notes.ts";
 
 /** Reason why a value is no valid id or handle. */
 interface Faulty {

@@ -1,13 +1,13 @@
 // Reads a file of recipients or suppressions and sends it in pieces; started by read-in-worker.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
-import { parseRecipients, parseSuppressions, type RefusedRow, type SuppressionRow } from "../recipients-file.ts";
+import { parseRecipients, parseSuppressions, type RefusedRow, type SuppressionRow } from "../parse-imported-lists.ts";
 import type { Duplicate, ImportedRow } from "./unique-recipients.ts";
 import type { StatedConsent } from "../parse-consent.ts";
 import type { DateOrder } from "../parse-day.ts";
-import type { ColumnMap } from "./column-map.ts";
-import { previewRecipients, type FilePreview } from "./preview-file.ts";
-import type { CellNote } from "./import-remarks.ts";
+import type { ColumnMap } from "./parse-column-choices.ts";
+import { previewRecipients, type FilePreview } from "./preview-columns-and-dates.ts";
+import type { CellNote } from "./cell-notes.ts";
 import { REMARKS_MAX, type RecipientsFormat, type Some } from "./format-and-limits.ts";
 
 /** Remarks on a file: the rows that were refused, and the cells that were changed. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { SuppressionRow } from "../recipients-file.ts";
+import type { SuppressionRow } from "../parse-imported-lists.ts";
 import type { ImportedRow } from "./unique-recipients.ts";
 import type { ReadReply, ReadTask, Remarks } from "./read-file-thread.ts";
 

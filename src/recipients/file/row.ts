@@ -1,10 +1,10 @@
 import type { ConsentRecord } from "../../../projections/consent.ts";
 import { parseTimezone } from "../../platform/parse-timezone.ts";
 import { type ConsentFault, isFault, parseConsent, type StatedConsent } from "../parse-consent.ts";
-import type { ColumnMap } from "./column-map.ts";
+import type { ColumnMap } from "./parse-column-choices.ts";
 import { readId, readListedHandle } from "./id-and-handle.ts";
 import type { DateOrder } from "../parse-day.ts";
-import { type CellRemark, isBlankWord, looksDamaged, type RowRefusal } from "./import-remarks.ts";
+import { type CellRemark, isBlankWord, looksDamaged, type RowRefusal } from "./cell-notes.ts";
 import { columnFault, FIELDS_MAX, type Header, isField, RECIPIENT_COLUMNS, shownName, type Columns } from "./header.ts";
 import { shortened } from "../../template/normalize-field.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";

@@ -2,7 +2,7 @@ import type { SuppressionReason } from "../../../events/outreach.ts";
 import { cleanValue } from "../../template/normalize-field.ts";
 import { parseDay } from "../parse-day.ts";
 import { SUPPRESSION_COLUMNS } from "./header.ts";
-import type { RowRefusal } from "./import-remarks.ts";
+import type { RowRefusal } from "./cell-notes.ts";
 import { readId, readListedHandle } from "./id-and-handle.ts";
 import { type CellRow, clearBlankWord, findRefusal, type ReadOptions, refuseUnnamed } from "./row.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";

@@ -1,6 +1,6 @@
 import { isSameTopic, type ConsentRecord } from "../../../projections/consent.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { RowRefusal } from "./import-remarks.ts";
+import type { RowRefusal } from "./cell-notes.ts";
 import type { ImportedRecipient } from "./row.ts";
 
 export interface ImportedRow {

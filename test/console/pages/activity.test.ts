@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { type NewEvent, eventAt } from "../../../src/log/event-log.ts";
 import { makeEvent } from "../../../events/catalog.ts";
-import { makeId } from "../../../src/platform/clock.ts";
+import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
 import { ask, type AppHarness } from "../../harness/memory/app.ts";
-import { addedOf } from "../../harness/memory/new-events.ts";
-import { outcomeOf } from "../../harness/memory/outcomes.ts";
+import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { outcomeOf } from "../../harness/memory/dispatch-outcome-events.ts";
 import { click, openConsole, pageAt, person, textsAt } from "../open-console.ts";
 
 const DETAIL = { lane: "clicks", low_watermark: 1 } as const;

@@ -1,12 +1,12 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import type { ClickChannel } from "../../../events/channel-names.ts";
-import { DISPATCHES_LISTED } from "../../../src/delivery/list-dispatches.ts";
+import type { ClickChannel } from "../../../events/channels-and-lanes.ts";
+import { DISPATCHES_LISTED } from "../../../src/delivery/undelivered-dispatch-pages.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { ask, openApp, post, TOKEN, type AppHarness, type Given } from "../../harness/memory/app.ts";
-import { outcomeOf } from "../../harness/memory/outcomes.ts";
-import { clickOf } from "../../harness/memory/new-events.ts";
+import { outcomeOf } from "../../harness/memory/dispatch-outcome-events.ts";
+import { clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
 import { textsAt } from "../open-console.ts";
 
 const disposed = disposedAfterEach();

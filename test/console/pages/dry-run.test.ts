@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import { makeEvent, type DataOf } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { makeId } from "../../../src/platform/clock.ts";
+import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { AppHarness } from "../../harness/memory/app.ts";
-import { addedOf } from "../../harness/memory/new-events.ts";
+import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
 import { confirmStart, openConsole, pageAt, rowsOf, textsAt } from "../open-console.ts";
 
 const TEXT = "Hi {{name}}, from {{company|us}}\n\n---\nHello <{{username}}>";

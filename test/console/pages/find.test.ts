@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { makeEvent } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { ask } from "../../harness/memory/app.ts";
-import { makeId } from "../../../src/platform/clock.ts";
+import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
 import { oddIn } from "../../harness/unexpected-html.ts";
 import { click, openConsole, pageAt, person, textsAt } from "../open-console.ts";
 

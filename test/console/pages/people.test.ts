@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import { dropReplacedUpTo } from "../../../projections/contact-former-values.ts";
+import { dropReplacedUpTo } from "../../../projections/contact-changes-to-rewind.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { PEOPLE_SHOWN } from "../../../src/console/pages/people.tsx";
 import { ask, post, type AppHarness } from "../../harness/memory/app.ts";

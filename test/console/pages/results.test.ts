@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { clickOf } from "../../harness/memory/new-events.ts";
+import { clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
 import { ask } from "../../harness/memory/app.ts";
 import { openConsole, pageAt, rowsOf, textsAt } from "../open-console.ts";
 

@@ -4,7 +4,7 @@ import type { EventType } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { post, problemIn, TOKEN, type AppHarness, type Given } from "../../harness/memory/app.ts";
-import { addedOf } from "../../harness/memory/new-events.ts";
+import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
 import { openConsole, pageAt, textsAt } from "../open-console.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };

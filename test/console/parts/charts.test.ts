@@ -8,7 +8,7 @@ import { BarChart, Histogram } from "../../../src/console/parts/charts.tsx";
 import { countBars, type QuarterCount } from "../../../src/history/chart-figures.ts";
 import { ClicksChart, RangePicker } from "../../../src/console/parts/time-charts.tsx";
 import { ShownView, type View } from "../../../src/console/page-context.ts";
-import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/quarter-hours.ts";
+import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/count-by-quarter-hour.ts";
 import { rowsOf, textsAt } from "../open-console.ts";
 
 const SERIES = [

@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { PROJECTION_NAMES } from "../../../projections/all.ts";
-import { forgetPerson } from "../../../src/privacy/forget.ts";
+import { forgetPerson } from "../../../src/privacy/forget-person-or-address.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
 import { METADATA } from "../../harness/memory/temporary-log.ts";

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "bun:test";
 import { loadSigningKey, openCheckpoint, openProof, signCheckpoint } from "eventstore-lite/proof";
-import { formatOrigin } from "../../../src/log/signed-checkpoint.ts";
+import { formatOrigin } from "../../../src/log/sign-and-compare-checkpoints.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { ask, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";

@@ -1,10 +1,10 @@
 import { expect } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
-import { lanesOf, type ChannelName, type Lane } from "../../../events/channel-names.ts";
-import { laneOf, requestsDispatch } from "../../../events/dispatch-rules.ts";
+import { lanesOf, type ChannelName, type Lane } from "../../../events/channels-and-lanes.ts";
+import { laneOf, requestsDispatch } from "../../../events/dispatches-requested-by-events.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../../src/delivery/attempt-outcome.ts";
-import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
+import type { OutcomeOfOne } from "../../harness/memory/dispatch-outcome-events.ts";
 import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./check-requests.ts";
 
 /**

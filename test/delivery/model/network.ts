@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../../events/channel-names.ts";
+import type { ChannelName } from "../../../events/channels-and-lanes.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../../../src/networks/network.ts";
 import type { FakeTime } from "../../harness/memory/fake-time.ts";

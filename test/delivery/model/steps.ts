@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import type { EventType } from "../../../events/catalog.ts";
-import type { ChannelName } from "../../../events/channel-names.ts";
+import type { ChannelName } from "../../../events/channels-and-lanes.ts";
 import type { Kind } from "./network-answers.ts";
 
 export type Step =

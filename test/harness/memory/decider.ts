@@ -8,7 +8,7 @@ import { quota } from "../../../projections/quota.ts";
 import { run } from "../../../projections/current-run.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import type { OutreachState } from "../../../src/outreach/decide.ts";
-import { testLog } from "./numbered-events.ts";
+import { testLog } from "./number-and-fold-events.ts";
 
 /** Time at which the events of `given` were recorded. */
 const BEFORE = Date.parse("2026-03-01T07:00:00.000Z");

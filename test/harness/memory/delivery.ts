@@ -1,14 +1,14 @@
-import { CLICK_CHANNELS, type ChannelName, type ClickChannel } from "../../../events/channel-names.ts";
-import type { OutcomeType } from "../../../events/dispatch-rules.ts";
+import { CLICK_CHANNELS, type ChannelName, type ClickChannel } from "../../../events/channels-and-lanes.ts";
+import type { OutcomeType } from "../../../events/dispatches-requested-by-events.ts";
 import { findChannel, listChannels, pendingOf } from "../../../projections/deliveries.ts";
-import { makeId, type Clock } from "../../../src/platform/clock.ts";
+import { makeId, type Clock } from "../../../src/platform/clock-ids-and-timers.ts";
 import type { DispatchMetrics, DispatchTracing } from "../../../src/delivery/attempt-dispatches.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/wait-for-outcome.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
 import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/outcome-recorder.ts";
 import { STREAMS, type NewEvent, type EventLog, type Announce, type StateContext } from "../../../src/log/event-log.ts";
 import { createRoles } from "../../../src/log/lease.ts";
-import type { Sleep } from "../../../src/platform/clock.ts";
+import type { Sleep } from "../../../src/platform/clock-ids-and-timers.ts";
 import type { Logger, LogFields } from "../../../src/platform/logger.ts";
 import type { Channel } from "../../../src/networks/network.ts";
 import type { Secret } from "../../../src/platform/secret.ts";
@@ -16,8 +16,8 @@ import { startProjector, type Projector } from "../../../src/projector/projector
 import { growingList } from "./fake-channel.ts";
 import { fakeTime, type FakeTime } from "./fake-time.ts";
 import { openMemoryLog, SILENT, toStateContext, type MemoryLog } from "./temporary-log.ts";
-import { outcomesIn, type OutcomeOfOne } from "./outcomes.ts";
-import { ALL_ROLES } from "./fake-roles.ts";
+import { outcomesIn, type OutcomeOfOne } from "./dispatch-outcome-events.ts";
+import { ALL_ROLES } from "./all-roles-held.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 

@@ -1,5 +1,5 @@
 import { secret } from "../../../src/platform/secret.ts";
-import type { ChannelName } from "../../../events/channel-names.ts";
+import type { ChannelName } from "../../../events/channels-and-lanes.ts";
 import type { Channel, Dispatch, DispatchResult } from "../../../src/networks/network.ts";
 
 export const DELIVERED: DispatchResult = { outcome: "delivered", status: 200 };

@@ -1,4 +1,4 @@
-import type { Timer } from "../../../src/platform/clock.ts";
+import type { Timer } from "../../../src/platform/clock-ids-and-timers.ts";
 
 /** A clock that moves only when the test moves it, and timers that follow it. */
 export interface FakeTime {

@@ -9,9 +9,9 @@ import { recipients as recipientCommands } from "../../../src/commands/recipient
 import { toCommand, withOperations } from "../../../src/commands/shared/operation-command.ts";
 import { showClicks, showStats } from "../../../src/history/stats-and-clicks.operations.ts";
 import { showResults } from "../../../src/history/results.operations.ts";
-import { showQuota } from "../../../src/outreach/outreach.operations.ts";
-import { forgetClicks as clicksForget } from "../../../src/privacy/forget-clicks.operations.ts";
-import { showChange, showHistory } from "../../../src/recipients/history-and-state-change.operations.ts";
+import { showQuota } from "../../../src/outreach/quota-runs-and-settling.operations.ts";
+import { forgetClicks as clicksForget } from "../../../src/privacy/forget-clicks-of-address.operations.ts";
+import { showChange, showHistory } from "../../../src/recipients/history-and-event-effects.operations.ts";
 import { forgetRecipient, listRecipients, showRecipient } from "../../../src/recipients/recipients.operations.ts";
 import { loadOperations } from "../../../src/operations.ts";
 

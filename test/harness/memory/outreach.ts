@@ -14,9 +14,9 @@ import { openSource } from "../../../src/outreach/sources/sources.ts";
 import { createStopWords, createWishReader } from "../../../src/outreach/detect-opt-out-replies.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { createSimulatedNetwork, OWN, person, type SimulatedNetwork } from "./social-network.ts";
-import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
+import { createVirtualTime, type VirtualTime } from "./self-advancing-clock.ts";
 import { METADATA, openMemoryLog, SILENT, type LogEngine, type MemoryLog } from "./temporary-log.ts";
-import { addedOf } from "./new-events.ts";
+import { addedOf } from "./make-recipient-and-click-events.ts";
 
 const START = "2026-03-01T08:00:00.000Z";
 

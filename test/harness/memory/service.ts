@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { loadConfig } from "../../../src/config/config.ts";
 import { createLogger } from "../../../src/platform/logger.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../../sandbox/sandbox.ts";
-import { settingsOf } from "../../../sandbox/settings.ts";
+import { settingsOf } from "../../../sandbox/service-settings.ts";
 import { startService, type Service } from "../../../src/service/service.ts";
 import { temporaryFolder } from "../temporary.ts";
 

@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../../events/catalog.ts";
 import type { Tokens } from "../../../src/account/tokens.ts";
-import { isoTime, type Clock } from "../../../src/platform/clock.ts";
+import { isoTime, type Clock } from "../../../src/platform/clock-ids-and-timers.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import type { SafeFetch } from "../../../src/networks/safe-fetch.ts";
@@ -9,13 +9,13 @@ import { connectNetworks, outbound } from "../../../src/service/connect-networks
 import { openAccount, outreachContext } from "../../../src/service/outreach-context.ts";
 import { createRunner } from "../../../src/outreach/start-run.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
-import { settingsOf } from "../../../sandbox/settings.ts";
+import { settingsOf } from "../../../sandbox/service-settings.ts";
 import type { XLimits } from "../../../sandbox/x/state.ts";
-import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
+import { createVirtualTime, type VirtualTime } from "./self-advancing-clock.ts";
 import { authorized } from "../../sandbox/client.ts";
 import { temporaryFolder } from "../temporary.ts";
 import { METADATA, randomId } from "./temporary-log.ts";
-import { addedOf } from "./new-events.ts";
+import { addedOf } from "./make-recipient-and-click-events.ts";
 import { openReachlog } from "../../../src/service/open-reachlog.ts";
 
 const START = "2026-03-02T08:00:00.000Z";

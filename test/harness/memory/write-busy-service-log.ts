@@ -1,9 +1,9 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { clicksPart } from "../../bench/mixed-clicks.ts";
+import { clicksPart } from "../../bench/write-mixed-log-clicks.ts";
 import type { Emit, Part } from "../../bench/write-mixed-log.ts";
-import { outreachPart } from "../../bench/mixed-outreach.ts";
-import { restPart } from "../../bench/mixed-notifications-and-refreshes.ts";
+import { outreachPart } from "../../bench/generate-outreach-events.ts";
+import { restPart } from "../../bench/write-mixed-log-notifications-and-refreshes.ts";
 import { createRandom } from "../random.ts";
 
 /**

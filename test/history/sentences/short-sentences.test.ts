@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { EventLike, EventType } from "../../../events/catalog.ts";
 import { toShortSentence } from "../../../src/history/event-sentences.ts";
-import { formatSentence, sayReason } from "../../../src/history/sentences/sentence.ts";
+import { formatSentence, sayReason } from "../../../src/history/sentences/sentence-parts.ts";
 import { anyEvent } from "../../events/from-schema.ts";
 import { countCases } from "../../harness/case-count.ts";
 

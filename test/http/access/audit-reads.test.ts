@@ -9,7 +9,7 @@ import { loadConfig } from "../../../src/config/config.ts";
 import { SAME_READ_MS } from "../../../src/http/access/audit-reads.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { createLogger } from "../../../src/platform/logger.ts";
-import { makeId } from "../../../src/platform/clock.ts";
+import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
 import { openLog } from "../../../src/privacy/open-log.ts";
 import { startService } from "../../../src/service/service.ts";
 import { showHistoryCommand } from "../../harness/memory/operation-commands.ts";

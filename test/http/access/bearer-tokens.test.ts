@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
-import { ACTIONS, READ_PATHS } from "../endpoints-beyond-specification.ts";
+import { ACTIONS, READ_PATHS } from "../paths-beyond-specification.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN, type Given } from "../../harness/memory/app.ts";
 
 const GUARDED = ["/api/tracking/test", "/api/messaging"] as const;

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { SCOPE_NAMES, type ApiToken, type TokenScope } from "../../../src/config/tokens.ts";
+import { SCOPE_NAMES, type ApiToken, type TokenScope } from "../../../src/config/parse-api-tokens.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { listen, withPort } from "../../../src/http/server/listen.ts";
 import { loadConfig } from "../../../src/config/config.ts";

@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import type { ApiToken } from "../../../src/config/tokens.ts";
+import type { ApiToken } from "../../../src/config/parse-api-tokens.ts";
 import { recordTokenUse } from "../../../src/http/access/token-use.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
 import { openCommands } from "../../harness/memory/commands.ts";

@@ -1,6 +1,6 @@
 import { BEARER } from "../../harness/process.ts";
 import { RUNTIME } from "../../harness/runtime.ts";
-import { JSON_TYPE, requestBytes, type Sent } from "../wire/bytes.ts";
+import { JSON_TYPE, requestBytes, type Sent } from "../wire/raw-request-bytes.ts";
 import { tally, type Attack } from "./attack.ts";
 import { goodBody } from "./routes.ts";
 

@@ -1,6 +1,6 @@
 import { exported, openInstallation, type Running, type Installation } from "../../harness/process.ts";
 import type { WireAnswer } from "../wire/answers.ts";
-import { requestBytes, type Sent } from "../wire/bytes.ts";
+import { requestBytes, type Sent } from "../wire/raw-request-bytes.ts";
 import { openConnection, type Connection } from "../wire/connection.ts";
 
 /** All answers that the service sent on one connection. */

@@ -1,5 +1,5 @@
 import { TOKEN } from "../../harness/process.ts";
-import { JSON_TYPE } from "../wire/bytes.ts";
+import { JSON_TYPE } from "../wire/raw-request-bytes.ts";
 import { tally, type Attack } from "./attack.ts";
 import { goodBody, PATHS, POSTS } from "./routes.ts";
 import { slugOf } from "./target.ts";

@@ -3,14 +3,14 @@ import { describe, expect, test } from "bun:test";
 import { OAuthError, type TokenPair } from "../../../src/account/oauth.ts";
 import type { Tokens } from "../../../src/account/tokens.ts";
 import { listen } from "../../../src/http/server/listen.ts";
-import { createLoadShedding } from "../../../src/http/access/load-shedding.ts";
+import { createLoadShedding } from "../../../src/http/access/limit-requests-and-streams.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { oddIn } from "../../harness/unexpected-html.ts";
 import { createSimulatedNetwork, OWN } from "../../harness/memory/social-network.ts";
 import { ask, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
-import { requestBytes } from "../wire/bytes.ts";
+import { requestBytes } from "../wire/raw-request-bytes.ts";
 import { openConnection } from "../wire/connection.ts";
 
 const PAIR: TokenPair = { accessToken: "a", refreshToken: "r", expiresAt: 0, scopes: ["dm.write"] };

@@ -2,13 +2,13 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { ChannelName } from "../../../events/channel-names.ts";
-import { DISPATCHES_LISTED } from "../../../src/delivery/list-dispatches.ts";
+import type { ChannelName } from "../../../events/channels-and-lanes.ts";
+import { DISPATCHES_LISTED } from "../../../src/delivery/undelivered-dispatch-pages.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
-import { outcomeOf } from "../../harness/memory/outcomes.ts";
-import { clickOf } from "../../harness/memory/new-events.ts";
+import { outcomeOf } from "../../harness/memory/dispatch-outcome-events.ts";
+import { clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -3,10 +3,10 @@ import { USUAL_CHANNELS } from "../../harness/sample-click.ts";
 import { expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { observeLog } from "../../../src/metrics/log-health.ts";
+import { observeLog } from "../../../src/metrics/log-lag-and-instances.ts";
 import { parseExposition, type Sample } from "../../metrics/exposition.ts";
 import { ask, GOOD, openApp, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
-import { addedOf, clickOf } from "../../harness/memory/new-events.ts";
+import { addedOf, clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
 
 async function samplesOf({ app }: Pick<AppHarness, "app">): Promise<readonly Sample[]> {
   const response = await ask(app, "/metrics", { token: TOKEN });

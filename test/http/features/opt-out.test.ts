@@ -1,9 +1,9 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { findPerson } from "../../../projections/contact-identity.ts";
-import { OPT_OUT_WORDS } from "../../../src/http/features/opt-out-words.ts";
+import { OPT_OUT_WORDS } from "../../../src/http/features/opt-out-page-translations.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { forgetPerson } from "../../../src/privacy/forget.ts";
+import { forgetPerson } from "../../../src/privacy/forget-person-or-address.ts";
 import { createOptOutCode } from "../../../src/template/short-link.ts";
 import { ask, openApp, TOKEN, type AppHarness, type Ask, type Given } from "../../harness/memory/app.ts";
 import { countCases } from "../../harness/case-count.ts";

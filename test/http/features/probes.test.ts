@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { StoreUnavailable } from "eventstore-lite/testing";
-import { BEHIND_MAX } from "../../../src/http/features/health.ts";
+import { BEHIND_MAX } from "../../../src/http/features/health-probes-and-metrics.ts";
 import { openApp, type AppHarness } from "../../harness/memory/app.ts";
 
 async function probed({ app }: Pick<AppHarness, "app">, path: string): Promise<unknown> {

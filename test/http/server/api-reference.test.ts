@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
-import { documentedPath } from "../../fuzz/openapi-document.ts";
+import { documentedPath } from "../../fuzz/parse-openapi-operations.ts";
 import { ask, openApp } from "../../harness/memory/app.ts";
 
 test("the API reference shows each operation for programs and runs no script", async () => {

@@ -7,7 +7,7 @@ import type { Settlement } from "../../../src/delivery/wait-for-outcome.ts";
 import { createApp, type App } from "../../../src/http/app.ts";
 import { createIdempotency } from "../../../src/http/server/idempotency.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { sleep } from "../../../src/platform/clock.ts";
+import { sleep } from "../../../src/platform/clock-ids-and-timers.ts";
 import {
   ask,
   GOOD,

@@ -7,8 +7,8 @@ import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { declaredProblem, problems, type Problem } from "../../../src/http/server/problem.ts";
 import { createSessions } from "../../../src/http/access/session.ts";
 import { forPrograms } from "../../../src/http/server/openapi.ts";
-import { documentedPath, everyOperation, operationsOf, type Schema } from "../../fuzz/openapi-document.ts";
-import { ACTIONS } from "../endpoints-beyond-specification.ts";
+import { documentedPath, everyOperation, operationsOf, type Schema } from "../../fuzz/parse-openapi-operations.ts";
+import { ACTIONS } from "../paths-beyond-specification.ts";
 import { ask, MASTER_KEY, openApp, TOKEN, type Given, post, createClaims } from "../../harness/memory/app.ts";
 
 const ENDPOINTS = forPrograms(describeEndpoints());

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, makeEvent, type Event } from "../../../events/catalog.ts";
 import { openEventStream, openPositionStream, type EventStreamQuery } from "../../../src/http/streams/event-stream.ts";
-import { makeId } from "../../../src/platform/clock.ts";
+import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { newLogFile } from "../../harness/memory/temporary-log.ts";
 

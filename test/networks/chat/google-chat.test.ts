@@ -11,7 +11,7 @@ import type { DispatchResult } from "../../../src/networks/network.ts";
 import { renderGoogleChat } from "../../../sandbox/render-chat-markup.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "../dispatches.ts";
-import { answer, safeFetchTo, serve } from "../../harness/memory/servers.ts";
+import { answer, safeFetchTo, serve } from "../../harness/memory/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const CREATED = { name: "spaces/AAA/messages/t.1", text: "x", thread: { name: "spaces/AAA/threads/t" } };

@@ -6,7 +6,7 @@ import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import { createSlackChannel, SLACK_ANSWERS, slackMessage } from "../../../src/networks/chat/slack.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOTIFICATION, NOW, TEST } from "../dispatches.ts";
-import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/servers.ts";
+import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 

@@ -7,7 +7,7 @@ import { createTeamsChannel, TEAMS_ANSWERS, teamsMessage } from "../../../src/ne
 import { renderTeams } from "../../../sandbox/teams.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { MESSAGE, NOW } from "../dispatches.ts";
-import { answer, deadUrl, safeFetchTo, serve } from "../../harness/memory/servers.ts";
+import { answer, deadUrl, safeFetchTo, serve } from "../../harness/memory/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const PATH = "/workflows/f10/triggers/manual/paths/invoke";

@@ -7,7 +7,7 @@ import { startSandbox } from "../../../sandbox/sandbox.ts";
 import { renderTelegram } from "../../../sandbox/render-chat-markup.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOW } from "../dispatches.ts";
-import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/servers.ts";
+import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const TOKEN = "123456:ABC-DEF";

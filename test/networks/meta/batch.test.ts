@@ -8,7 +8,7 @@ import type { Click, DispatchResult } from "../../../src/networks/network.ts";
 import { startSandbox } from "../../../sandbox/sandbox.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { CLICK, NOW } from "../dispatches.ts";
-import { deadUrl, safeFetchTo, serve, type Seen } from "../../harness/memory/servers.ts";
+import { deadUrl, safeFetchTo, serve, type Seen } from "../../harness/memory/local-test-servers.ts";
 
 const TIMEOUT_MS = 1_000;
 const DELIVERED: DispatchResult = { outcome: "delivered", status: 200 };

@@ -4,7 +4,7 @@ import { createMetaChannel } from "../../../src/networks/meta/meta.ts";
 import type { Dispatch } from "../../../src/networks/network.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { CLICK, MESSAGE, NOTIFICATION, NOW, TEST } from "../dispatches.ts";
-import { deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/servers.ts";
+import { deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const DAY_MS = 24 * 60 * 60_000;

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { inspect } from "node:util";
 import { createSafeFetch, NetworkFault } from "../../../src/networks/safe-fetch.ts";
 import { unpooledFetch } from "../../../src/networks/unpooled-fetch.ts";
-import type { Asked, Ended } from "../clients.ts";
+import type { Asked, Ended } from "../bun-and-deno-clients.ts";
 
 const underWay = new Map<number, AbortController>();
 

@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
-import { signalRevoked } from "../../../sandbox/x/activity.ts";
+import { signalRevoked } from "../../../sandbox/x/activity-subscriptions-and-stream.ts";
 import { deliver } from "../../../sandbox/x/messages.ts";
 import type { Signal } from "../../../src/networks/network.ts";
 import { createLineFetch, createSafeFetch } from "../../../src/networks/safe-fetch.ts";

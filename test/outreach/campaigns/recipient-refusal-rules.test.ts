@@ -7,7 +7,7 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import { judgeKnown, decideStart, isSkipRecorded, type OutreachState } from "../../../src/outreach/decide.ts";
 import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";
 import { given } from "../../harness/memory/decider.ts";
-import { addedOf, clickOf } from "../../harness/memory/new-events.ts";
+import { addedOf, clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 
 const FREED = { reason: "rejected", detail: "", frees_quota: true } as const;

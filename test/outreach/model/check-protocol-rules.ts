@@ -1,4 +1,4 @@
-import { CLOCK_SKEW_MS_MAX } from "../../../src/log/log-clock.ts";
+import { CLOCK_SKEW_MS_MAX } from "../../../src/log/log-time-and-clock-skew.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
 import { createBooks, inherit, violated, type Books } from "./log-summary.ts";
 import { campaignOfText, isAnswered } from "./campaign-rules.ts";
@@ -6,7 +6,7 @@ import { PAGES_MAX } from "./instance.ts";
 import { checkErased } from "./check-erased.ts";
 import type { Copy, House } from "./simulated-world.ts";
 import { enter } from "./rules.ts";
-import { isSendingTime } from "./send-windows.ts";
+import { isSendingTime } from "./check-windows-and-run-ends.ts";
 import { SHOWN_MS, type Accepted } from "../../harness/memory/social-network.ts";
 import type { Ask } from "./recorded-calls.ts";
 

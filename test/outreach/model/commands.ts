@@ -24,13 +24,19 @@ import {
 import type { Cursors } from "../../harness/memory/social-network.ts";
 import { backup, beside, importExport, loseRun, loss, restoreBeside } from "./log-losses.ts";
 import { forget, handOver, rename } from "./erase-and-rename.ts";
-import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./arbitraries.ts";
-import { answerWhileWaiting, campaign, chain, runChain } from "./campaign-acts.ts";
+import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./fault-arbitraries.ts";
+import { answerWhileWaiting, campaign, chain, runChain } from "./campaign-sequences.ts";
 import { authorize, METADATA, type House } from "./simulated-world.ts";
-import { FAILURE_TRIES_MIN } from "../../../src/outreach/run-limits.ts";
+import { FAILURE_TRIES_MIN } from "../../../src/outreach/quota-and-reasons-to-end-run.ts";
 import { RUN_MAX_MS } from "./instance.ts";
 import type { Ledger } from "./check-protocol-rules.ts";
-import { hold, releaseHeld, suppressByHand, suppressByHash, suppressThenRename } from "./operator.ts";
+import {
+  hold,
+  releaseHeld,
+  suppressByHand,
+  suppressByHash,
+  suppressThenRename,
+} from "./operator-suppressions-and-holds.ts";
 import { KINDS, personId, selection, ZONES } from "./initial-state.ts";
 
 export type HistoryCommand = fc.AsyncCommand<Ledger, House>;

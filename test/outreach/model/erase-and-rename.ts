@@ -1,9 +1,9 @@
 import { findContact, isHeldBy } from "../../../projections/contact-identity.ts";
 import type { Contact, Contacts } from "../../../projections/contact.ts";
 import { contacts } from "../../../projections/contacts.ts";
-import { historyOfRecipient } from "../../../src/history/subject-history.ts";
+import { historyOfRecipient } from "../../../src/history/history-of-recipient-link-or-event.ts";
 import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
-import { findEncrypted } from "../../../src/privacy/forget.ts";
+import { findEncrypted } from "../../../src/privacy/forget-person-or-address.ts";
 import { person } from "../../harness/memory/social-network.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import { listening, MINUTE_MS, trigger } from "./perform-acts.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { RUN_MAX_MS, type Instance } from "./instance.ts";
 import { HOUR_MS, jumpToMidnight, MINUTE_MS, start, trigger, unattended } from "./perform-acts.ts";
-import { LATE_MS_MAX } from "./arbitraries.ts";
+import { LATE_MS_MAX } from "./fault-arbitraries.ts";
 import { refuseServed } from "../../../src/log/instance-heartbeats.ts";
 import { ServiceError } from "../../../src/platform/service-error.ts";
 import { violated } from "./log-summary.ts";

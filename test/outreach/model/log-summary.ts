@@ -1,5 +1,5 @@
 import type { RunEnd } from "../../../events/outreach.ts";
-import type { RunSelection } from "../../../src/outreach/run-limits.ts";
+import type { RunSelection } from "../../../src/outreach/quota-and-reasons-to-end-run.ts";
 import type { House } from "./simulated-world.ts";
 import type { Ask } from "./recorded-calls.ts";
 

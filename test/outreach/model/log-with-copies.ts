@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { importSqliteLog } from "eventstore-lite";
-import type { Clock } from "../../../src/platform/clock.ts";
+import type { Clock } from "../../../src/platform/clock-ids-and-timers.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
 import type { StorePlace } from "../../../src/log/store-backends.ts";
 import { secret } from "../../../src/platform/secret.ts";

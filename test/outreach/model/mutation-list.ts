@@ -16,7 +16,7 @@ export interface Mutation {
 const HANDLE = "src/log/decide-and-append.ts";
 const DECIDE = "src/outreach/decide.ts";
 const SEND = "src/outreach/send.ts";
-const LIMITS = "src/outreach/run-limits.ts";
+const LIMITS = "src/outreach/quota-and-reasons-to-end-run.ts";
 const WINDOW = "src/outreach/send-window.ts";
 const RECOVERY = "src/outreach/recover-dead-run.ts";
 const RECONCILE = "src/outreach/reconcile.ts";
@@ -27,10 +27,10 @@ const CONTACTS = "projections/contacts.ts";
 const RESTORED = "src/outreach/after-restore.ts";
 const SUPPRESS = "src/recipients/suppress.ts";
 const SCREENING = "src/outreach/screening.ts";
-const RECORD_RESTORE = "src/log/record-restore.ts";
+const RECORD_RESTORE = "src/log/notice-and-record-restore.ts";
 const START_RUN = "src/outreach/start-run.ts";
 const INSTANCES = "src/log/instance-heartbeats.ts";
-const LOG_CLOCK = "src/log/log-clock.ts";
+const LOG_CLOCK = "src/log/log-time-and-clock-skew.ts";
 const CIRCLES = "src/outreach/sources/paged-source.ts";
 
 const one = (name: string, file: string, from: string, to: string): Mutation => ({ name, edits: [{ file, from, to }] });
@@ -47,7 +47,7 @@ const OF_CAMPAIGNS: readonly Mutation[] = [
   one("a campaign's longer gap is ignored", CAMPAIGN_RULES, "?.gap_days ?? 0);", "?.ms ?? 0);"),
   one(
     "a campaign needs no evidence of consent",
-    "projections/contact-campaigns.ts",
+    "projections/contact-outreach-by-campaign.ts",
     "return campaign !== undefined || requireConsent ===",
     "return requireConsent ===",
   ),
@@ -96,7 +96,7 @@ const OF_CAMPAIGNS: readonly Mutation[] = [
   ),
   one(
     "an outcome counts for the newest campaign",
-    "projections/contact-campaigns.ts",
+    "projections/contact-outreach-by-campaign.ts",
     "if (own === contact) return change(contact);",
     "if (contact) return change(contact);",
   ),
@@ -321,7 +321,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "a page to opt out answers while a message is on its way",
-    "src/recipients/opt-out-page-actions.ts",
+    "src/recipients/opt-out-and-untrack-by-page.ts",
     "  await untilNotInFlight(context, id);\n",
     "",
   ),
@@ -334,7 +334,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "a run ends without an outcome for a requested recipient",
-    "src/outreach/requested/requested-recipients.ts",
+    "src/outreach/requested/recipients-named-in-trigger.ts",
     "{ events: [...toNotReached(current, end.data.run_id, left), end, ...report] }",
     "{ events: [end, ...report] }",
   ),
@@ -358,7 +358,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "the stats leave out what a look at the conversation found",
-    "projections/stats.ts",
+    "projections/message-totals.ts",
     "if (kind !== undefined) totals[kind]++;",
     'if (kind !== undefined && (type !== "DirectMessageSent" || data.settled_by === "answer")) totals[kind]++;',
   ),
@@ -401,7 +401,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one("the key file is not asked who was forgotten", "src/outreach/decide.ts", " || isForgotten(recipient);", ";"),
   one(
     "forget takes the keys of a handle that another person has",
-    "src/privacy/forget.ts",
+    "src/privacy/forget-person-or-address.ts",
     "    .filter(isHeld)\n",
     '    .filter((handle) => isHeld(handle) || handle !== "")\n',
   ),
@@ -527,7 +527,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "an instance goes on with a log that another one was put in the place of",
-    "src/log/log-watchdog.ts",
+    "src/log/watch-for-lost-or-replaced-log.ts",
     'if (presence === "same") return undefined;',
     'if (presence === "same" || presence === "replaced") return undefined;',
   ),

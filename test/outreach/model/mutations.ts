@@ -6,7 +6,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Hunted } from "./find-violation.ts";
+import type { Hunted } from "./search-random-histories.ts";
 import { MUTATIONS, type Edit, type Mutation } from "./mutation-list.ts";
 
 /** Histories to try for each mutation. It counts as not caught if none of them breaks a rule. */
@@ -74,7 +74,7 @@ function apply(name: string, { file, from, to }: Edit, kept: Map<string, string>
 
 async function hunt(isOfCampaigns: boolean): Promise<Hunted> {
   const given = isOfCampaigns ? [String(OF_CAMPAIGNS_MAX), "47", "campaigns"] : [String(HISTORIES_MAX)];
-  const hunting = Bun.spawn([process.execPath, "test/outreach/model/find-violation.ts", ...given], {
+  const hunting = Bun.spawn([process.execPath, "test/outreach/model/search-random-histories.ts", ...given], {
     cwd: copy,
     stdio: ["ignore", "pipe", "pipe"],
   });

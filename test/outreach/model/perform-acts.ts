@@ -2,13 +2,13 @@ import type { Recipient } from "../../../events/outreach.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { nextDayAt } from "../../../src/outreach/quota-day.ts";
-import type { RunSelection } from "../../../src/outreach/run-limits.ts";
+import type { RunSelection } from "../../../src/outreach/quota-and-reasons-to-end-run.ts";
 import type { SimulatedNetwork } from "../../harness/memory/social-network.ts";
 import { authorize, METADATA, SECOND, type House } from "./simulated-world.ts";
 import type { Instance } from "./instance.ts";
 import type { Fate } from "./process.ts";
 import { homeOf, personId } from "./initial-state.ts";
-import { nextEdge } from "./wall-clock.ts";
+import { nextEdge } from "./sending-window-by-wall-clock.ts";
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;

@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { SocialNetwork } from "../../../src/networks/network.ts";
-import type { Sleep } from "../../../src/platform/clock.ts";
+import type { Sleep } from "../../../src/platform/clock-ids-and-timers.ts";
 import type { Clockwork, Owner } from "./step-scheduler.ts";
 
 /**

@@ -7,7 +7,7 @@ import { checkCampaign, noteAnswer } from "./campaign-rules.ts";
 import type { House } from "./simulated-world.ts";
 import { PAGES_MAX } from "./instance.ts";
 import { CONSENT_FOR, indexOf } from "./initial-state.ts";
-import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from "./send-windows.ts";
+import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from "./check-windows-and-run-ends.ts";
 
 /**
  * Time in ms for which a lease lasts after its holder's last renewal. A process may append a decision that it made this

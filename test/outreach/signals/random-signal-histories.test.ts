@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
-import { signalChat, signalRead } from "../../../sandbox/x/activity.ts";
+import { signalChat, signalRead } from "../../../sandbox/x/activity-subscriptions-and-stream.ts";
 import { isWhole } from "../../harness/case-count.ts";
 import { personId } from "../../sandbox/client.ts";
 import { createPick } from "../model/step-scheduler.ts";

@@ -6,7 +6,7 @@ import { createActivityStream } from "../../../src/networks/x/activity-stream.ts
 import { createX } from "../../../src/networks/x/x-api.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { OutreachContext } from "../../../src/outreach/run-context.ts";
-import { followSignals } from "../../../src/outreach/signals/follow-network-stream.ts";
+import { followSignals } from "../../../src/outreach/signals/follow-messages-and-receipts.ts";
 import { openOutreach } from "../../harness/memory/outreach.ts";
 import { authorized, personId } from "../../sandbox/client.ts";
 

@@ -6,7 +6,7 @@ import type { RuleChanges, RulesInForce } from "../../../src/outreach/run-rules.
 import { RULES } from "../../harness/memory/outreach.ts";
 import { GAP_DAYS } from "../model/campaign-rules.ts";
 import { historyCommands } from "../model/commands.ts";
-import { histories } from "../model/history.ts";
+import { histories } from "../model/run-random-histories.ts";
 import type { House } from "../model/simulated-world.ts";
 import { RUN_MAX_MS, TEMPLATE } from "../model/instance.ts";
 import { createLogs } from "../model/log-with-copies.ts";

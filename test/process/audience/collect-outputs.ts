@@ -8,7 +8,7 @@ import { audit } from "../../../src/commands/audit.ts";
 import { clicks, contacts, results } from "../../harness/memory/operation-commands.ts";
 import type { MakeCommand } from "../../../src/commands/shared/command.ts";
 import { loadConfig } from "../../../src/config/config.ts";
-import { parsePastName, unpackState } from "../../../src/projector/snapshots.ts";
+import { parsePastName, unpackState } from "../../../src/projector/past-snapshots.ts";
 import { openLog } from "../../../src/privacy/open-log.ts";
 import { capture } from "../../harness/capture-command.ts";
 import { BEARER, type Installation, type ListeningService } from "../../harness/process.ts";

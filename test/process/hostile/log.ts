@@ -1,4 +1,4 @@
-import { makeId } from "../../../src/platform/clock.ts";
+import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { openLog } from "../../../src/privacy/open-log.ts";

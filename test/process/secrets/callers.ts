@@ -2,7 +2,7 @@ import { createAuthorizationCookie } from "../../../src/http/access/encrypted-co
 import { revokeAll } from "../../../sandbox/x/tokens.ts";
 import { authorize, type Running } from "../../harness/process.ts";
 import { canary, type Canaries } from "./canaries.ts";
-import { hunted } from "./find-secrets.ts";
+import { hunted } from "./search-bytes-for-secrets.ts";
 import type { WatchedWorld } from "./watched-world.ts";
 
 /** Credentials of the callers of a service, with the installation that they call. */

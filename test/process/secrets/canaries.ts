@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
 import { deriveKey } from "../../../src/vault/derive-keys.ts";
 import { unwrap } from "../../../src/vault/encrypt.ts";
-import { openSecretStore } from "../../../src/vault/encrypted-secrets.ts";
+import { openSecretStore } from "../../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import type { LogFiles } from "../../../src/log/log-files.ts";
 import { keysIn } from "../../../src/privacy/key-store.ts";
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
-import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../../sandbox/settings.ts";
-import { hunted, type Hunted } from "./find-secrets.ts";
+import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../../sandbox/service-settings.ts";
+import { hunted, type Hunted } from "./search-bytes-for-secrets.ts";
 
 /** Creates a unique secret: 256 random bits, in characters that any token may have. */
 export function canary(): string {

@@ -4,7 +4,7 @@ import type { SandboxOptions } from "../../../sandbox/sandbox.ts";
 import { ended, openInstallation, type Running, type Installation } from "../../harness/process.ts";
 import type { Captured } from "../../harness/capture-command.ts";
 import { readStoredStates } from "../../harness/stored-states.ts";
-import type { Written } from "./find-secrets.ts";
+import type { Written } from "./search-bytes-for-secrets.ts";
 
 /** Installation that records all outputs and answers of its processes, to search them for secrets. */
 export interface WatchedWorld extends Installation {

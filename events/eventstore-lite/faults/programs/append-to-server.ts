@@ -3,7 +3,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { StoreError, type EventStore } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
-import { keyOf, eventsOf, streamOf } from "./keyed-appends.ts";
+import { keyOf, eventsOf, streamOf } from "./events-of-idempotency-key.ts";
 import { say } from "./print-line.ts";
 
 const CALLERS = 8;

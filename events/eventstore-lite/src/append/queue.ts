@@ -13,7 +13,7 @@ import {
   type OperationJob,
   type Waiting,
 } from "./queue-jobs.ts";
-import { type CompareKey, createCompareKey } from "./compare-idempotency-key.ts";
+import { type CompareKey, createCompareKey } from "./compare-archived-idempotency-key.ts";
 import { createLoad } from "./queue-load.ts";
 import type { AwayNotice, FaultReply, Operation, Reply, Request } from "./writer-messages.ts";
 import type { PreparedAppend } from "./prepare-append.ts";

@@ -11,7 +11,7 @@ import {
   VersionConflict,
 } from "../errors.ts";
 import type { Appended } from "../store.ts";
-import type { CompareKey } from "./compare-idempotency-key.ts";
+import type { CompareKey } from "./compare-archived-idempotency-key.ts";
 import type { AppendJob } from "./queue-jobs.ts";
 import {
   APPENDED,

@@ -1,7 +1,7 @@
 import type { ArchivedStream, ArchiveTable, KeyRange, SegmentEntry, StreamPlace } from "../segments/catalogue.ts";
 import { StoreUnusable } from "../errors.ts";
 import type { StoredKey } from "../store.ts";
-import type { Reader } from "./reader.ts";
+import type { Reader } from "./database-reader.ts";
 
 /** Maximum number of archived streams that one query returns. */
 const CHUNK_STREAMS = 1_024;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { BatchAnswer } from "./batch.ts";
+import type { BatchAnswer } from "./transform-and-settle-batch.ts";
 import type { Database } from "./database.ts";
 
 /**

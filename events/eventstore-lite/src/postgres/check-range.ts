@@ -1,8 +1,8 @@
 import { createLink, GENESIS_HASH } from "../chain.ts";
-import type { Fault, Range } from "../sqlite/verify/check-results.ts";
-import { readHashAt } from "./point-lookups.ts";
+import type { Fault, Range } from "../sqlite/verify/check-result-types.ts";
+import { readHashAt } from "./read-heads-snapshots-leases.ts";
 import { CANONICAL } from "./read.ts";
-import type { Reader } from "./reader.ts";
+import type { Reader } from "./database-reader.ts";
 
 /** Number of events that one query returns. */
 const CHUNK_EVENTS = 512;

@@ -1,8 +1,8 @@
 // Checks a range of a log in a PostgreSQL database; started by verify.ts.
 import { answerTask } from "../thread-task.ts";
-import type { Range } from "../sqlite/verify/check-results.ts";
+import type { Range } from "../sqlite/verify/check-result-types.ts";
 import { checkRange } from "./check-range.ts";
-import { openReader, TASK_MS_MAX } from "./reader.ts";
+import { openReader, TASK_MS_MAX } from "./database-reader.ts";
 
 export interface CheckOrder extends Range {
   readonly url: string;

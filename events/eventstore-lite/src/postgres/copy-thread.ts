@@ -5,9 +5,9 @@ import type { Epoch } from "../store.ts";
 import { answerBackup } from "../sqlite/backup.ts";
 import { fillCopy } from "../sqlite/fill-copy.ts";
 import { createArchiveTable } from "./archive-tables.ts";
-import { lastPosition } from "./point-lookups.ts";
+import { lastPosition } from "./read-heads-snapshots-leases.ts";
 import { readBatches, readKeys } from "./read.ts";
-import { openReader, TASK_MS_MAX } from "./reader.ts";
+import { openReader, TASK_MS_MAX } from "./database-reader.ts";
 
 export interface CopyOrder {
   readonly url: string;

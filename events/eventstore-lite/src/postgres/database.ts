@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sql, TransactionSql as TransactionSqlOf } from "postgres";
 import { StoreClosed } from "../errors.ts";
-import { addressOf, type Server } from "./address.ts";
+import { addressOf, type Server } from "./parse-multi-host-url.ts";
 import { isLost, isReadOnly, NoPrimary, NotConnected } from "./errors.ts";
 
 export type DatabaseSql = Sql<{ bigint: number }>;

@@ -5,10 +5,10 @@ import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import type { Head, NewEvent, Recorded } from "../store.ts";
 import { type Database, openDatabase, type TransactionSql } from "./database.ts";
 import { readerError } from "./errors.ts";
-import { readHead } from "./point-lookups.ts";
+import { readHead } from "./read-heads-snapshots-leases.ts";
 import { migrate } from "./migrate.ts";
-import { takeLog } from "./place-lock.ts";
-import { openReader, quoted } from "./reader.ts";
+import { takeLog } from "./lock-out-restores.ts";
+import { openReader, quoted } from "./database-reader.ts";
 import { COMPONENT, migrations } from "./schema.ts";
 
 export interface PostgresImportOptions {

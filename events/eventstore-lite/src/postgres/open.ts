@@ -6,7 +6,7 @@ import {
   createLeaseWriter,
   createSegmentRecorder,
   createSnapshotWriter,
-} from "../append/store-writes.ts";
+} from "../append/queue-store-writes.ts";
 import { createQueue } from "../append/queue.ts";
 import { startWriter, toWriterOptions, type WriterModules } from "../append/start-writer.ts";
 import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
@@ -27,12 +27,12 @@ import {
   readHead,
   readNow,
   readStreamHead,
-} from "./point-lookups.ts";
-import { confirmPlace, type PostgresLogPlace } from "./log-location.ts";
+} from "./read-heads-snapshots-leases.ts";
+import { confirmPlace, type PostgresLogPlace } from "./detect-copied-or-replaced-log.ts";
 import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readOnceBack } from "./read.ts";
-import { openReader } from "./reader.ts";
+import { openReader } from "./database-reader.ts";
 import { prepareSchema } from "./schema.ts";
-import { createVerifier } from "./verify.ts";
+import { createVerifier } from "./start-verification-thread.ts";
 import { watchHead } from "./watch-head.ts";
 
 export interface PostgresStoreOptions<E extends NewEvent> {

@@ -17,8 +17,8 @@ import { StoreUnavailable } from "../errors.ts";
 import { decodeAll, type OpenQuery } from "../decode-batches.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../store.ts";
 import { readArchiveEnd, readWholeKeys } from "./archive-tables.ts";
-import { lastPosition } from "./point-lookups.ts";
-import type { Parameter, Reader } from "./reader.ts";
+import { lastPosition } from "./read-heads-snapshots-leases.ts";
+import type { Parameter, Reader } from "./database-reader.ts";
 
 /** Reads a log, including the events at its beginning that may have been moved to archived segments. */
 export interface LogReader {

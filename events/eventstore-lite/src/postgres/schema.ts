@@ -4,7 +4,7 @@ import { StoreUnusable } from "../errors.ts";
 import { type Database, type DatabaseSql, openDatabase, type TransactionSql } from "./database.ts";
 import { isForgotten, readerError } from "./errors.ts";
 import { migrate, type Migrations } from "./migrate.ts";
-import { shareLog } from "./place-lock.ts";
+import { shareLog } from "./lock-out-restores.ts";
 
 export const COMPONENT = "eventstore-lite";
 

@@ -2,7 +2,7 @@ import { createTransform, loadWriterTransform } from "../append/writer-transform
 import { isPiece, type AwayNotice, type Reply } from "../append/writer-messages.ts";
 import type { CommonWriterOptions, Started, WriterPort } from "../append/start-writer.ts";
 import { openDatabase } from "./database.ts";
-import { createNotifier } from "./notifications.ts";
+import { createNotifier } from "./notify-after-append.ts";
 import { createWriter } from "./writer.ts";
 
 export interface PostgresWriterOptions extends CommonWriterOptions {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { openDatabase } from "./database.ts";
-import { channelOf } from "./notifications.ts";
+import { channelOf } from "./notify-after-append.ts";
 
 /**
  * Interval in ms between two reads of the log's last position. If no notification arrives, an append by another process

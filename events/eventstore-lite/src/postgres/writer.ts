@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createBoundedCache } from "../bounded-cache.ts";
 import type { TransformAppend } from "../append/writer-transform.ts";
 import { decodeBatch, type FaultReply, type Operation, type Reply } from "../append/writer-messages.ts";
-import { type BatchAnswer, createSettle, transformAll, type Head, OtherHashes } from "./batch.ts";
+import { type BatchAnswer, createSettle, transformAll, type Head, OtherHashes } from "./transform-and-settle-batch.ts";
 import { type Columns, columnsOf } from "./append-parameters.ts";
 import { createDoubt, type DoubtOptions, type Outcome } from "./batches-in-doubt.ts";
 import { faultOf, isUnanswered, NotConnected } from "./errors.ts";

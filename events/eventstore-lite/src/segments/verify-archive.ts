@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { isDeepStrictEqual } from "node:util";
-import type { Fault } from "../sqlite/verify/check-results.ts";
+import type { Fault } from "../sqlite/verify/check-result-types.ts";
 import type { StreamList, Catalogue, SegmentEntry } from "./catalogue.ts";
 import { describe } from "./segment-cache.ts";
 import { NOT_NEXT, type ProvedSegment } from "./validate-segment.ts";

@@ -7,7 +7,7 @@ import type { FetchFile } from "../thread-task.ts";
 import { archiveEnd, createArchiveTable } from "./archive-tables.ts";
 import { answerBackup } from "./backup.ts";
 import { openReader } from "./connections.ts";
-import { markAsCopy, readEpochs } from "./epochs.ts";
+import { markAsCopy, readEpochs } from "./epochs-begun-by-copies.ts";
 import { fillCopy } from "./fill-copy.ts";
 import { lastPosition } from "./read/position-bounds.ts";
 import { createDatabaseReader, type DatabaseReader } from "./read/database-reader.ts";

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Awaitable } from "../value-or-promise.ts";
 import { DEFAULT_LIMITS } from "../limits.ts";
 import type { Epoch, NewEvent, Recorded, StoredKey } from "../store.ts";
-import { markAsCopy, writeEpochs } from "./epochs.ts";
+import { markAsCopy, writeEpochs } from "./epochs-begun-by-copies.ts";
 import { createAdd } from "./import/add-events.ts";
 import { createSchema } from "./schema.ts";
 import { applyFillSettings, requireSqliteVersion } from "./connection-settings.ts";

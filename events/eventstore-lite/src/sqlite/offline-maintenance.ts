@@ -1,6 +1,6 @@
 import type { SegmentStorage } from "../segments/segment-storage.ts";
 import { compactSqliteLog } from "./compact.ts";
-import { examineSqliteLog, identifySqliteLog, type ExaminedLog } from "./examine-log-file.ts";
+import { examineSqliteLog, identifySqliteLog, type ExaminedLog } from "./read-format-and-newest-events.ts";
 import { beginSqliteEpoch } from "./ownership.ts";
 
 /** The work on a log in a file that needs no open store. `holder` describes the caller to other processes. */

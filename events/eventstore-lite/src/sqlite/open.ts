@@ -7,7 +7,7 @@ import {
   createLeaseWriter,
   createSegmentRecorder,
   createSnapshotWriter,
-} from "../append/store-writes.ts";
+} from "../append/queue-store-writes.ts";
 import { createQueue } from "../append/queue.ts";
 import { startWriter, toWriterOptions, type WriterModules } from "../append/start-writer.ts";
 import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
@@ -21,7 +21,7 @@ import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
 import { createArchiveTable } from "./archive-tables.ts";
 import { backupTo } from "./backup.ts";
 import { filesOf, openReader } from "./connections.ts";
-import { readEpochs } from "./epochs.ts";
+import { readEpochs } from "./epochs-begun-by-copies.ts";
 import { refuseStaleFiles } from "./refuse-stale-files.ts";
 import { takeOwnership } from "./ownership.ts";
 import { createPrivateFile } from "../private-file.ts";
@@ -35,7 +35,7 @@ import {
   readHashAt,
   readHead,
   readStreamHead,
-} from "./read/point-lookups.ts";
+} from "./read/read-heads-snapshots-leases.ts";
 import { type LogReader, readBatches, readCanonical, readFolded, readKeys } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
 import type { SqliteWriterOptions } from "./writer/serve-writer.ts";

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreOwned, StoreUnusable } from "../errors.ts";
 import { DEFAULT_LIMITS } from "../limits.ts";
 import { openWriter } from "./connections.ts";
-import { beginEpoch } from "./epochs.ts";
+import { beginEpoch } from "./epochs-begun-by-copies.ts";
 import { isBusy } from "./classify-errors.ts";
 import { createBoundaries, createTransaction } from "./transaction.ts";
 import { createPrivateFile, OWNER_ONLY } from "../private-file.ts";

@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { StoreUnusable } from "../errors.ts";
 import { ARCHIVE, FOLLOW_THE_LOG, KEEP_UNLESS_ARCHIVED, KEYS_FROM } from "./archive-tables.ts";
 import { ARCHIVED_KEYS } from "./archived-idempotency-keys.ts";
-import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "./epochs.ts";
+import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "./epochs-begun-by-copies.ts";
 import { pragma } from "./connection-settings.ts";
 import { createBoundaries, createTransaction } from "./transaction.ts";
 

@@ -292,7 +292,7 @@ interface Pool {
  * thread.
  */
 async function startPool(port: number): Promise<Pool> {
-  const thread = new Worker(new URL("./connection-pool-thread.ts", import.meta.url), { workerData: port });
+  const thread = new Worker(new URL("./connection-reuse-proxy-thread.ts", import.meta.url), { workerData: port });
   const [listening] = (await once(thread, "message")) as [number];
   // The pool ends with the process, like the server.
   thread.unref();

@@ -1,13 +1,13 @@
 import { appendContract } from "./contract/append.ts";
-import { chainContract } from "./contract/chain.ts";
+import { chainContract } from "./contract/chain-head-and-verify.ts";
 import { closeContract } from "./contract/close.ts";
-import { cursorContract, snapshotContract } from "./contract/cursor.ts";
+import { cursorContract, snapshotContract } from "./contract/cursors-and-snapshots.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
 import { leaseContract } from "./contract/leases.ts";
-import { modelContract } from "./contract/model.ts";
+import { modelContract } from "./contract/random-appends-match-model.ts";
 import { readContract, storedContract } from "./contract/read.ts";
 import { refusalContract } from "./contract/refusals.ts";
-import type { Runner } from "./contract/runner.ts";
+import type { Runner } from "./contract/test-runner-interface.ts";
 import { subscribeContract } from "./contract/subscribe.ts";
 
 /** The tests that every event store has to pass. Call it from a test file of your runner. */

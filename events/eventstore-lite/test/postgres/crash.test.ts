@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { crashUnderLoad, UNHARMED } from "../../faults/server-crashes.ts";
+import { crashUnderLoad, UNHARMED } from "../../faults/crash-server-under-load.ts";
 import { startPostgres } from "../../src/testing/postgres-server.ts";
 
 /** Number of crashes: one of each kind. The fault test in faults/ has many more. */

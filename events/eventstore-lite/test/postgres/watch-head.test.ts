@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { newEvents, take } from "../../src/testing/contract/events.ts";
 import { openDatabase } from "../../src/postgres/database.ts";
-import { createNotifier, type Notifier } from "../../src/postgres/notifications.ts";
+import { createNotifier, type Notifier } from "../../src/postgres/notify-after-append.ts";
 import { watchHead } from "../../src/postgres/watch-head.ts";
 import { startProxy } from "../../src/testing/faulty-postgres-proxy.ts";
 import { newDatabase, startPostgres } from "../../src/testing/postgres-server.ts";

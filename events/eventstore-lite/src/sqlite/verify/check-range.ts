@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { createBoundedCache } from "../../bounded-cache.ts";
 import { GENESIS_HASH, HASH_BYTES, LINK_SQL, linkInPlace } from "../../chain.ts";
 import { isDamage } from "../classify-errors.ts";
-import type { Checked, Range } from "./check-results.ts";
+import type { Checked, Range } from "./check-result-types.ts";
 import { addTo, newSums, type Sums } from "./index-sums.ts";
 
 /** Number of rows read at once. Fewer cost more per row, and this many of the largest events are 32 MiB. */

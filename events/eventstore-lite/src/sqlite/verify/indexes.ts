@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isDamage } from "../classify-errors.ts";
-import type { Fault } from "./check-results.ts";
+import type { Fault } from "./check-result-types.ts";
 import { byPlace, byType, type Sums, SUMS_BY_PLACE, SUMS_BY_TYPE } from "./index-sums.ts";
 
 interface Index {

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { Range } from "./check-results.ts";
+import type { Range } from "./check-result-types.ts";
 import type { CheckOptions, CheckReply, CheckTasks } from "./verify-thread.ts";
 
 type Task = keyof CheckTasks;

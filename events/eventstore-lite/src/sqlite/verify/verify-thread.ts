@@ -3,7 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { openReader } from "../connections.ts";
 import { createCheckRange } from "./check-range.ts";
 import { findUnindexed, type IndexWalk, walkIndexes } from "./indexes.ts";
-import type { Checked, Fault, Range } from "./check-results.ts";
+import type { Checked, Fault, Range } from "./check-result-types.ts";
 import type { Sums } from "./index-sums.ts";
 
 export interface CheckOptions {

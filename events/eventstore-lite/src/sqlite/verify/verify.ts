@@ -4,11 +4,11 @@ import type { Head, Verification } from "../../store.ts";
 import { openReader } from "../connections.ts";
 import type { DatabaseReader } from "../read/database-reader.ts";
 import { firstPosition } from "../read/position-bounds.ts";
-import { readHead } from "../read/point-lookups.ts";
+import { readHead } from "../read/read-heads-snapshots-leases.ts";
 import { createCheckRange } from "./check-range.ts";
 import { checkInThreads, RANGE_EVENTS, type CheckJob } from "./worker-pool.ts";
 import { findUnindexed, walkIndexes } from "./indexes.ts";
-import type { Findings } from "./check-results.ts";
+import type { Findings } from "./check-result-types.ts";
 
 export interface VerifyOptions {
   readonly from?: number;

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { IndexWalk } from "./indexes.ts";
-import type { Fault, Findings, Range } from "./check-results.ts";
+import type { Fault, Findings, Range } from "./check-result-types.ts";
 import { type CheckThread, startCheckThread } from "./start-thread.ts";
 import { addAllTo, newSums } from "./index-sums.ts";
 

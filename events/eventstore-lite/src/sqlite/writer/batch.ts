@@ -14,7 +14,7 @@ import {
   UNFINISHED,
 } from "../../append/writer-messages.ts";
 import { canonicalHead, createLink } from "../../chain.ts";
-import { asksElse } from "../../append/compare-idempotency-key.ts";
+import { asksElse } from "../../append/compare-archived-idempotency-key.ts";
 import type { ExpectedVersion } from "../../store.ts";
 import { type ArchivedKeys } from "../archived-idempotency-keys.ts";
 import type { TransformAppend } from "../../append/writer-transform.ts";

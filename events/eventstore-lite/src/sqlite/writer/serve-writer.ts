@@ -5,7 +5,7 @@ import { filesOf, openWriter } from "../connections.ts";
 import { rememberDatabase } from "../../detect-replaced-files.ts";
 import { createTransform, loadWriterTransform } from "../../append/writer-transform.ts";
 import { watchOthers } from "./watch-other-writers.ts";
-import { createWriter } from "./writer.ts";
+import { createWriter } from "./perform-write-requests.ts";
 
 export interface SqliteWriterOptions extends CommonWriterOptions {
   readonly file: string;

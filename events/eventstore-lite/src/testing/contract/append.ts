@@ -1,6 +1,6 @@
 import { VersionConflict } from "../../errors.ts";
 import { newEvent, newEvents, refusalOf, take } from "./events.ts";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./test-runner-interface.ts";
 
 /** Contract tests of positions, versions and expected versions, and that a refused append leaves nothing behind. */
 export function appendContract({ describe, expect, open, test }: Runner): void {

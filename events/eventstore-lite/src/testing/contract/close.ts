@@ -1,6 +1,6 @@
 import { StoreClosed } from "../../errors.ts";
 import { newEvent, refusalOf, take } from "./events.ts";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./test-runner-interface.ts";
 
 export function closeContract({ describe, expect, open, test }: Runner): void {
   describe("closing", () => {

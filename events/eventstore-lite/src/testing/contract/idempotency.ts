@@ -1,6 +1,6 @@
 import { KeyReused, VersionConflict } from "../../errors.ts";
 import { newEvent, newEvents, refusalOf, take } from "./events.ts";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./test-runner-interface.ts";
 
 /** Contract tests that a caller which missed the answer to its append may repeat it. */
 export function idempotencyContract({ describe, expect, open, test }: Runner): void {

@@ -1,7 +1,7 @@
 import { LeaseLost } from "../../errors.ts";
 import type { Lease } from "../../store.ts";
 import { newEvent, refusalOf, take } from "./events.ts";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./test-runner-interface.ts";
 
 const TTL_MS = 1_000;
 

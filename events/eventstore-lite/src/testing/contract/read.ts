@@ -1,7 +1,7 @@
 import type fastCheck from "fast-check";
 import type { EventStore, Folded, NewEvent, Query, Recorded } from "../../store.ts";
 import { newEvent, newEvents, take } from "./events.ts";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./test-runner-interface.ts";
 
 /** More events than any store reads at once, so that a read has several parts. */
 const LONG_LOG_EVENTS = 1_500;

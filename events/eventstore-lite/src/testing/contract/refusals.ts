@@ -1,7 +1,7 @@
 import { InvalidAppend } from "../../errors.ts";
 import type { NewEvent } from "../../store.ts";
 import { newEvent, refusalOf, take } from "./events.ts";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./test-runner-interface.ts";
 
 /** Characters of an event that is just larger than any store has to take. */
 const OVERSIZED_CHARS = 256 * 1024;

@@ -1,6 +1,6 @@
 import type { EventStore } from "../../store.ts";
 import { newEvent, newEvents, take } from "./events.ts";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./test-runner-interface.ts";
 
 const WRITERS = 8;
 const APPENDS_PER_WRITER = 75;
