@@ -32,7 +32,7 @@ const BULLMQ = { ...FASTIFY, bullmq: "6.7.0", ioredis: "6.0.0" };
  * compiled, which takes a minute.
  */
 export const installSqliteOutbox: Install = async (home) => {
-  const program = await installProgram("outbox-sqlite", SQLITE, home);
+  const program = await installProgram("outbox-peer-sqlite", SQLITE, home);
   return {
     name: "fastify + better-sqlite3",
     async start(folder, sinks) {
@@ -44,7 +44,7 @@ export const installSqliteOutbox: Install = async (home) => {
 /** Installs the outbox of a team on Node, with BullMQ. Redis is the system's, so its version is not pinned. */
 export const installBullMq: Install = async (home) => {
   if (Bun.which("redis-server") === null) throw new Error("redis-server is not installed");
-  const program = await installProgram("outbox-bullmq", BULLMQ, home);
+  const program = await installProgram("outbox-peer-bullmq", BULLMQ, home);
   const version = /v=(\S+)/.exec(await outputOf(["redis-server", "--version"]))?.[1] ?? "";
   return {
     name: `fastify + BullMQ on Redis ${version}`,

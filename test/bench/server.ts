@@ -29,7 +29,7 @@ export function startServiceOn(
  * the complete service is the part's cost.
  */
 export function startWithout(part: "encryption" | "metrics" | "traces" | "tree", log: string): Promise<Server> {
-  return startPreloaded([`without-${part}.ts`], log);
+  return startPreloaded([`preload-without-${part}.ts`], log);
 }
 
 /**
@@ -37,7 +37,7 @@ export function startWithout(part: "encryption" | "metrics" | "traces" | "tree",
  * preload costs some percent of processor time.
  */
 export function startUnchanged(log: string): Promise<Server> {
-  return startPreloaded(["preload-unchanged.ts"], log);
+  return startPreloaded(["preload-that-changes-nothing.ts"], log);
 }
 
 /** Service process that measures the stalls of its own event loop. */
@@ -50,7 +50,7 @@ export interface WatchedServer extends Server {
 }
 
 export async function startWatched(log: string, without?: "snapshots"): Promise<WatchedServer> {
-  const modules = ["stall-watch.ts", ...(without === undefined ? [] : [`without-${without}.ts`])];
+  const modules = ["stall-watch.ts", ...(without === undefined ? [] : [`preload-without-${without}.ts`])];
   const stallsFile = `${log}-stalls.json`;
   const token = crypto.randomUUID();
   const settings = { STALLS_FILE: stallsFile, API_TOKENS: `bench:${token}` };
@@ -67,7 +67,7 @@ function startPreloaded(
   return startServer(command, dirname(log), { DATABASE_URL: `sqlite:${log}`, ...settings });
 }
 
-/** Starts a server with the routes of bare-route.ts. It stores nothing, so any folder will do. */
+/** Starts a server with the routes of server-without-storage.ts. It stores nothing, so any folder will do. */
 export function startBareRoute(directory: string): Promise<Server> {
   return startServer([process.execPath, join(import.meta.dirname, "server-without-storage.ts")], directory, {});
 }

@@ -1,6 +1,6 @@
 /** A record of what the callers of a store were told, kept by a process that outlives the store's. */
 export interface Ledger {
-  /** Records a line that `appendKey` (programs/keyed-appends.ts) printed; ignores any other line. */
+  /** Records a line that `appendKey` (programs/events-of-idempotency-key.ts) printed; ignores any other line. */
   take(line: string): void;
   /** Idempotency keys of all appends that callers asked for. */
   readonly asked: ReadonlySet<string>;

@@ -54,7 +54,7 @@ for (const [name, runtime, args] of RUNTIMES) {
 
   test.skipIf(runtime === null)(`on ${name} a log that cannot be opened is refused with its reason`, async () => {
     const file = join(directory, `${name}-refused.sqlite`);
-    expect(await lines("opening-faults.ts", file)).toEqual([
+    expect(await lines("open-unusable-logs.ts", file)).toEqual([
       expect.stringMatching(/^owned: StoreOwned, .*pid \d+ since /),
       `a text: StoreUnusable, ${file}.txt: the file is not an SQLite database`,
     ]);
