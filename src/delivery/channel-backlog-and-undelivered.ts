@@ -23,7 +23,7 @@ import {
   type RetryOptions,
 } from "./dead-letters.ts";
 import { measureLags, type ChannelLag } from "./channel-lag.ts";
-import { formatCursor, parseCursor, readDispatchPage, type ListCursor } from "./undelivered-dispatch-pages.ts";
+import { formatCursor, parseCursor, readDispatchPage, type ListCursor } from "./undelivered-pages.ts";
 
 /** Numbers of a channel's dispatches: those delivered, those that wait, and those that were given up. */
 export type ChannelBacklog = ReturnType<typeof readBacklog>;

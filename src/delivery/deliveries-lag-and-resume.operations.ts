@@ -25,13 +25,7 @@ import { selectedChannels, STATUSES } from "./dead-letter-filter.ts";
 import { channelInput, filterInput, filterRefusals, readFilter, type FilterContext } from "./dead-letter-input.ts";
 import { drainInWords } from "./channel-backlog-and-undelivered.ts";
 import { measureLags, RATE_MS } from "./channel-lag.ts";
-import {
-  DISPATCHES_LISTED,
-  formatCursor,
-  parseCursor,
-  readDispatchPage,
-  toDispatchJson,
-} from "./undelivered-dispatch-pages.ts";
+import { DISPATCHES_LISTED, formatCursor, parseCursor, readDispatchPage, toDispatchJson } from "./undelivered-pages.ts";
 import { resumeChannel } from "./suspension.ts";
 
 /** Maximum number of dispatches in one response. */

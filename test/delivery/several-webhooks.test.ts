@@ -4,7 +4,7 @@ import type { EventType, Recorded } from "../../events/catalog.ts";
 import type { WebhookChannel } from "../../events/channels-and-lanes.ts";
 import { findChannel, listChannels } from "../../projections/deliveries.ts";
 import { findLetters } from "../../src/delivery/dead-letters.ts";
-import { readDispatches, toDispatchJson } from "../../src/delivery/undelivered-dispatch-pages.ts";
+import { readDispatches, toDispatchJson } from "../../src/delivery/undelivered-pages.ts";
 import { updateSubscriptions } from "../../src/delivery/webhook-subscriptions.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { type NewEvent, STREAMS } from "../../src/log/event-log.ts";

@@ -10,7 +10,8 @@ const SRC = join(import.meta.dirname, "../../src");
  * Files that read states for pages, people and signals, not for a run. If a report cannot read its figures, it shows
  * only its counts.
  */
-const READINGS = /attention\/|report\/|signals\/|run-status|estimate-next-run|record-dry-run-recipients|read-campaigns/;
+const READINGS =
+  /attention\/|report\/|signals\/|run-and-dry-run-page-data|estimate-next-run|record-dry-run-recipients|read-campaigns/;
 
 test("a run waits for all states that outreach and account read", async () => {
   const read = new Set<string>();

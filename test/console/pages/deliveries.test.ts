@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import type { ClickChannel } from "../../../events/channels-and-lanes.ts";
-import { DISPATCHES_LISTED } from "../../../src/delivery/undelivered-dispatch-pages.ts";
+import { DISPATCHES_LISTED } from "../../../src/delivery/undelivered-pages.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { ask, openApp, post, TOKEN, type AppHarness, type Given } from "../../harness/memory/app.ts";

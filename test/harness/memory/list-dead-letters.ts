@@ -1,7 +1,7 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import { findLetters, type DeadLetter } from "../../../src/delivery/dead-letters.ts";
 import { parseDispatchFilter, type FilterTexts } from "../../../src/delivery/dead-letter-filter.ts";
-import { readDispatches, toDispatchJson } from "../../../src/delivery/undelivered-dispatch-pages.ts";
+import { readDispatches, toDispatchJson } from "../../../src/delivery/undelivered-pages.ts";
 import type { Projector } from "../../../src/projector/projector.ts";
 
 /**

@@ -3,7 +3,7 @@ import type { DataOf } from "../../../events/catalog.ts";
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ChannelName } from "../../../events/channels-and-lanes.ts";
-import { DISPATCHES_LISTED } from "../../../src/delivery/undelivered-dispatch-pages.ts";
+import { DISPATCHES_LISTED } from "../../../src/delivery/undelivered-pages.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";

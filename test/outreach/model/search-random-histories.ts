@@ -1,7 +1,6 @@
 /**
- * Generates histories in search of one that breaks a rule: `bun test/outreach/model/search-random-histories.ts [COUNT] [SEED]
- * [campaigns]`. With `campaigns`, all commands are about campaigns. The last line is JSON; the exit code is 1 if one
- * was found.
+ * Generates histories in search of one that breaks a rule: `search-random-histories.ts [COUNT] [SEED] [campaigns]`.
+ * With `campaigns`, all commands are about campaigns. The last line is JSON; the exit code is 1 if one was found.
  */
 import * as fc from "fast-check";
 import { campaignCommands, historyCommands } from "./commands.ts";

@@ -6,7 +6,7 @@ import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
 import { deliveries } from "../../projections/deliveries.ts";
 import { listEnded } from "../../projections/dead-letters.ts";
 import { findLetters } from "../../src/delivery/dead-letters.ts";
-import { readDispatchPage, type ListCursor } from "../../src/delivery/undelivered-dispatch-pages.ts";
+import { readDispatchPage, type ListCursor } from "../../src/delivery/undelivered-pages.ts";
 
 const CHANNELS = ["ads", "chat"] as const;
 
