@@ -530,8 +530,8 @@ export const DirectMessageAttempted = withPersonal(
         /** Time zone of `day`; absent if it is the same as in the previous intent to send a message. */
         timezone: Type.Optional(Type.String()),
         /**
-         * Time by the run's own clock at which it decided to send, ISO 8601. Present if a contact gap was measured by
-         * that clock, or an operator has corrected the log's time, because the event's time may then differ.
+         * Time at which the run decided to send, ISO 8601, by the run's own clock instead of the log's. Present if the
+         * two may differ: the run measured a contact gap by its own clock, or an operator has corrected the log's time.
          */
         decided_at: Type.Optional(Type.String()),
       },

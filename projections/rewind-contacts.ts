@@ -72,7 +72,10 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
   return past;
 }
 
-/** Rewinds all parts of the state but the hashes, the people, their counts and the indexes that lead to them. */
+/**
+ * Rewinds some parts of the state, and leaves the others empty. {@link putBackAll} fills the others: the people, the
+ * maps that lead to people, the counts of people, and the hashes.
+ */
 function rewindRest(now: Contacts, position: number): Contacts {
   const isAt = ({ at }: { readonly at: number }): boolean => at <= position;
   const later = now.replaced.filter((one) => !isAt(one));

@@ -27,7 +27,7 @@ const DEMO_DM_LIMIT = 1_440;
 export interface DemoProduct {
   /** Starts a service in this process. `clock` replaces the machine's time, in ms since the epoch. */
   start(settings: DemoSettings, clock?: () => number): Promise<DemoService>;
-  /** Opens the log of these settings for events at the times of `clock`. */
+  /** Opens the event log that these settings name. Appended events get their times from `clock`. */
   openLog(settings: DemoSettings, clock: () => number): Promise<StoryLog>;
   /** Program and arguments that start a service in a separate process. Its settings are in the environment. */
   readonly serve: readonly [string, ...string[]];

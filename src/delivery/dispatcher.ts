@@ -119,8 +119,8 @@ function startDispatcher(context: DispatcherContext) {
 
   const unlisten = projector.listen((event) => {
     const lane = laneOfRequest(event);
-    // After the lanes (queues of the channel) are reopened, they read the log again, so they also find this event if a
-    // webhook carries it.
+    // Lanes (queues of the channel) that are reopened read the log again. They then find this event too, if a webhook
+    // carries it, so no lane needs a notice of it.
     if (outdatesLanes(event)) {
       context.outboxReader.forget();
       for (const outdated of lanes) outdated.reopen();

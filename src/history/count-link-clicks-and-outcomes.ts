@@ -21,8 +21,8 @@ export function createTally(findChannels: FindChannels) {
   const add = (what: string): void => void counts.set(what, count(what) + 1);
 
   /**
-   * Counts an outcome as the deliveries projection does: the first final outcome of a dispatch by its type, and each
-   * later one as recorded again.
+   * Counts an outcome as the projection of deliveries does: the first final outcome of a dispatch by its type, and
+   * later final ones as `again`. `DispatchFailed` is not final, and counts each time.
    */
   const takeOutcome = ({ type, data: { channel, requests } }: DispatchOutcome): void => {
     const ofChannel = settled.getOrInsertComputed(channel, () => new Set());

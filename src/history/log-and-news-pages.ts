@@ -134,7 +134,10 @@ interface NewsQuery {
   readonly limit?: number;
 }
 
-/** Number of days whose lines are read: the chosen day and the day before. */
+/**
+ * Number of days for which the page of news has single lines: the chosen day and the day before. Older days have only
+ * sums.
+ */
 const OPEN_DAYS = 2;
 
 /** Number of days, older than those with lines, of which only the sums are read. */

@@ -71,9 +71,8 @@ const BULLET = /^(\s*)([*-])(?= )/gm;
 const BULLETS: Readonly<Record<string, string>> = { "*": "∗", "-": "‐" };
 
 /**
- * Returns text that shows as written on a network that has no escape. Markers become look-alikes of one unit, because
- * the apps' handling of invisible characters is undocumented. A lone marker formats nothing; links are left as they
- * are.
+ * Returns text that a network without an escape character shows as written. Repeated markers become similar visible
+ * characters of one UTF-16 unit, because apps may treat invisible ones in any way. Single markers and links stay.
  */
 export function withLookAlikes(text: string): string {
   const unquoted = text

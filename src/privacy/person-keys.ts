@@ -35,7 +35,7 @@ export function toUnlinkableRef(ref: string): string | undefined {
   return name.length === REF_DIGITS ? `p${name}` : undefined;
 }
 
-/** Returns the part of a ref (a key's name) that all keys of one id or handle share. */
+/** Returns the beginning of a key's name. All keys of one id, or of one handle, have names with the same beginning. */
 export function toBaseRef(ref: string): string {
   return ref.slice(0, 1 + REF_DIGITS);
 }

@@ -24,7 +24,10 @@ export interface ReadMoment<Reads extends ProjectionName = never> {
   state<Name extends Reads>(name: Name): StateOf<Name>;
   /** Returns the present state of a projection, also for a page of an earlier moment. */
   readonly stateNow: PageMoment<ProjectionName>["state"];
-  /** True if the projection's present state includes the page's moment, and can be rewound to it. */
+  /**
+   * True if the projection has folded all events up to the page's moment. If the projection has a rewind, its state
+   * must also still be able to go back to that moment.
+   */
   hasNow(name: ProjectionName): boolean;
   /** Position of the last event that counts for the page; 0 if there is none. */
   readonly position: number;

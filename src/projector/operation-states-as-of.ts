@@ -13,7 +13,7 @@ export interface StatesAt<Name extends ProjectionName = ProjectionName> extends 
   readonly states: SomeStates<Name>;
 }
 
-/** Moment that an answer is about, such as now or an earlier time. */
+/** Moment whose state an operation's answer shows: now, or an earlier time or position. */
 export interface AnswerMoment extends Place {
   /** The moment that the caller asked for. The position and the time found for it are in the other members. */
   readonly moment: Moment;

@@ -27,7 +27,10 @@ const text = { type: "string" };
 const properties = { event: text, domain: text, short_code: text, original_url: text, ip: text, user_agent: text };
 const body = { type: "object", properties, required: ["event", "domain", "short_code", "original_url"] };
 
-/** Serves the route. `record` stores a click and its pending deliveries durably, and returns its id. */
+/**
+ * Serves `POST /api/tracking/event` in fastify. `record` stores a click and its pending deliveries durably, and returns
+ * the click's id.
+ */
 export async function takeClicks(record: (click: Click) => string | Promise<string>): Promise<void> {
   const fastify = createRequire(import.meta.url)("fastify") as () => App;
   const app = fastify();

@@ -83,7 +83,10 @@ async function readSteadily(url: string, reads: number): Promise<Latency> {
   return JSON.parse(await outputOf([process.execPath, program, ...args])) as Latency;
 }
 
-/** Calls `work` with a service on a copy of `log`, which no process has open. */
+/**
+ * Copies `log`, starts a service on the copy and calls `work` with the service. No process may have `log` open
+ * meanwhile.
+ */
 function onCopy<Result>(log: string, work: (service: Server) => Promise<Result>): Promise<Result> {
   return onCopyOf(log, async (copy) => {
     await using service = await startService(copy);

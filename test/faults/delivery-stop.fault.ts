@@ -57,7 +57,8 @@ test.each(Object.entries(ANSWERS_AFTER_MS))(
   async (name, ms) => {
     await using world = await openInstallation();
     unlimit(world.sandbox);
-    // Each click is sent by itself, so that all are found at the network.
+    // A digest announces clicks together that would wait longer than this setting. With an hour each click is sent by
+    // itself, and the test finds every click at the network.
     world.env["CHAT_DIGEST_AFTER_SECONDS"] = "3600";
     const arrivals = countAll(world);
     using _way = slowDown(world, ms);

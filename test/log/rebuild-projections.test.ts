@@ -13,8 +13,8 @@ import { newLogFile } from "../harness/memory/temporary-log.ts";
 import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/rebuild-log.ts";
 
 /**
- * Returns options for a rebuild. The part of the worker thread is folded in this thread, but on a separate connection,
- * as that thread would do.
+ * Returns options by which a rebuild folds in this thread what its worker thread would fold. The fold uses a separate
+ * connection, as the worker thread does.
  */
 function besideOn(file: string): Pick<RebuildOptions, "foldInWorker" | "workerPositionsMin"> {
   return {

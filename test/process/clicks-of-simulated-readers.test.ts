@@ -265,7 +265,10 @@ function isGranted({ tracking }: Reader): boolean {
   return tracking === "granted";
 }
 
-/** Makes some readers revoke tracking and forgets others. Returns the readers whose own clicks are still known. */
+/**
+ * Withdraws some readers' consent to tracking, and erases other readers. Returns the remaining readers with consent:
+ * the log still shows the clicks of each.
+ */
 async function withdraw(scene: Scene, books: Books, service: ListeningService): Promise<readonly Reader[]> {
   const { world, readers } = scene;
   const granted = readers.filter(isGranted);

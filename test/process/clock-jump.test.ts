@@ -139,7 +139,10 @@ test("a clock moved while the service was stopped blocks runs until clock-correc
   });
 });
 
-/** Starts runs until the service has read the correction, and returns the first other answer. */
+/**
+ * Requests runs until the service has read the event of `clock-corrected`. Until then the service refuses each run
+ * because of the skewed clock. Returns the first answer that is not this refusal.
+ */
 function untilCorrected(service: Awaited<ReturnType<typeof serveAhead>>): Promise<unknown> {
   return until(
     () => service.run(),

@@ -76,8 +76,8 @@ test("a click of a browser that has been on a page with the pixel carries the pi
   );
   const sent = [...meta.events.kept].map(({ user_data }) => (user_data as { fbp?: string }).fbp);
   expect(sent).toHaveLength(VISITORS * VISITS);
-  // A browser gets the cookie at its first visit, after the click that leads there. So only the clicks of later visits
-  // have it.
+  // The shop sets the cookie `_fbp` at a browser's first visit, which is after the first click was sent. So each
+  // visitor's first click lacks the cookie, and all later clicks have it.
   const carried = sent.filter((fbp) => fbp !== undefined);
   expect(carried.length).toBe(VISITORS * (VISITS - 1));
   expect(carried.length / sent.length).toBeGreaterThanOrEqual(0.9);

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { Program } from "./start-program.ts";
 
 /**
- * Stops programs, and resolves once all of their threads stand still. An fsync under way has ended by then: if it were
- * interrupted, it would report success, which no real disk does.
+ * Stops programs, and resolves once all of their threads stand still. By then, no fsync is under way: the simulated
+ * power cut would let an fsync that it interrupts report success, which no real disk does.
  */
 export async function freeze(programs: readonly Program[]): Promise<void> {
   for (const program of programs) program.signal("SIGSTOP");

@@ -175,7 +175,7 @@ export interface SubscribeQuery {
 
 /** An event of a log, and the chain up to it. */
 export interface ChainPoint {
-  /** The event's position; 0 before the first event. */
+  /** Position of the last event in the chain; 0 if the chain has no event. */
   readonly position: number;
   /** The event's hash; 64 zeros for position 0. */
   readonly hash: string;
@@ -298,8 +298,8 @@ export interface LogReading<E extends NewEvent = NewEvent> {
    */
   readCanonical(query: { readonly from: number; readonly to: number }): AsyncIterable<readonly Uint8Array[]>;
   /**
-   * Reads the idempotency keys of appends that ended within [from, to], which scans all keys that the database holds
-   * whole. A key that is archived meanwhile may come twice.
+   * Reads the idempotency keys of appends whose last position is within [from, to], also archived ones. The search
+   * scans all keys that are not archived. A key that is archived during the scan may come twice.
    */
   readKeys(query: { readonly from: number; readonly to: number }): AsyncIterable<readonly StoredKey[]>;
   head(): Promise<Head>;

@@ -18,7 +18,10 @@ const REVOKE = "oauth.revoke";
 /** Maximum time in ms until the stream's head arrives: an idle stream answers with its first keep-alive, after 20 s. */
 const ANSWER_MS = 45_000;
 
-/** Maximum time in ms in which the activity stream may send nothing. X sends a keep-alive every 20 s. */
+/**
+ * Time in ms without a byte from the activity stream after which the client closes the connection. X sends a keep-alive
+ * every 20 s.
+ */
 const SILENCE_MS = 40_000;
 
 /**

@@ -32,8 +32,8 @@ const SUPPRESSED: NewEvent = { type: "RecipientSuppressed", data: { recipient: A
 const MESSAGES = 'section[aria-labelledby="messages"] p';
 
 /**
- * Returns the reasons that a recipient's page gives for a message: the title of each -> its text, and the links to the
- * events that prove it.
+ * Reads the list of reasons on a recipient's page, which says why the recipient got a message or got none: the text of
+ * each by its title, such as `Consent`, and the links to the events that prove it.
  */
 async function reasonsOf(page: string): Promise<Readonly<Record<string, { text: string; links: readonly string[] }>>> {
   const reasons =

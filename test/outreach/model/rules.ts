@@ -185,7 +185,8 @@ function end(books: Books, { run_id: id, reason }: { run_id: string; reason?: Ru
   if (house.pagesRead > PAGES_MAX) violated("a run reads without end", { cursors: house.network.cursors });
   house.pagesRead = 0;
   for (const recipientId of books.openRun.waiting) {
-    // The outcome may be missing if the handle has passed to another person since, or if the person was erased.
+    // A requested recipient may lack an outcome if the person was erased. If any handle has passed to another person,
+    // the outcome may name that person, so the model then checks no recipient.
     if (house.forgotten.has(recipientId) || house.everHeirs.size > 0) continue;
     violated("a requested recipient without an outcome", { id, recipientId });
   }

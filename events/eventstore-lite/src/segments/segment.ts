@@ -26,7 +26,10 @@ export interface SegmentHeader {
   readonly before: string;
   /** Hash of the segment's last event, 64 hex digits. */
   readonly hash: string;
-  /** The roots of the largest full subtrees of the log's Merkle tree over these events, from left to right, in hex. */
+  /**
+   * Hashes in hex of the largest full subtrees of the log's Merkle tree that cover the events of this segment and no
+   * others, from left to right.
+   */
   readonly tree: readonly string[];
 }
 

@@ -46,7 +46,10 @@ export interface Recent<E extends NewEvent> {
   clear(): void;
 }
 
-/** The functions that make the events that subscribers read. */
+/**
+ * Functions that give subscribers their events: from the appended events in memory, from stored rows, or by reading the
+ * log.
+ */
 export interface Decoding<E extends NewEvent> {
   readonly recall: Recall<E>;
   readonly decode: Decode<E>;

@@ -20,7 +20,10 @@ const EVENTS_EACH = 2;
 
 /** Number of messages on the writer's connection from an append to its answer. */
 const MESSAGES = 12;
-/** Number of messages on a new connection by which the writer asks for the outcome of an append. */
+/**
+ * Number of messages, in both directions, on the new connection by which the writer asks the server for the outcome of
+ * an append. The test cuts the connection at one of these messages.
+ */
 const MESSAGES_ANEW = 30;
 
 /**
