@@ -5,7 +5,7 @@
 import { dirname, join, resolve } from "node:path";
 import { urlsOf } from "eventstore-lite/postgres";
 import { readConfig } from "../src/commands/shared/command.ts";
-import { EXIT } from "../src/commands/shared/answers-and-exit-codes.ts";
+import { EXIT } from "../src/commands/shared/terminal-answers-and-exit-codes.ts";
 import { isS3Address } from "../src/networks/s3/parse-address.ts";
 import type { Config } from "../src/config/config.ts";
 import type { LogConfig } from "../src/config/database.ts";

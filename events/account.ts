@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { defineEvent } from "./event.ts";
+import { defineEvent } from "./define-event.ts";
 
 /** User of the social network. The id is a decimal string, because ids are too long for a number. */
 const user = Type.Object({

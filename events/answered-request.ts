@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { defineEvent } from "./event.ts";
+import { defineEvent } from "./define-event.ts";
 import { ERASED, withPersonal } from "./declare-personal-members.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { defineEvent } from "./event.ts";
+import { defineEvent } from "./define-event.ts";
 
 /**
  * Event: a service first opened a log that continues a copy. Work done after the copy was made is missing from the log,

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { clickChannel } from "./channels-and-lanes.ts";
-import { defineEvent } from "./event.ts";
+import { clickChannel } from "./channel-and-lane-names.ts";
+import { defineEvent } from "./define-event.ts";
 import { ERASED, withPersonal } from "./declare-personal-members.ts";
 
 /** Identifiers that ads networks give a visitor: cookies of their scripts, and the ids of clicks on their ads. */

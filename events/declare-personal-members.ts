@@ -1,5 +1,5 @@
 import type { Awaitable } from "eventstore-lite";
-import type { EventSpec } from "./event.ts";
+import type { EventSpec } from "./define-event.ts";
 
 /** Owner of an event's personal data, whose encryption key encrypts it. */
 export type Owner =

@@ -1,6 +1,6 @@
 import { Type, type Static, type TProperties } from "@sinclair/typebox";
-import { channelName, lane } from "./channels-and-lanes.ts";
-import { defineEvent } from "./event.ts";
+import { channelName, lane } from "./channel-and-lane-names.ts";
+import { defineEvent } from "./define-event.ts";
 import { ERASED, withPersonal } from "./declare-personal-members.ts";
 import { sources } from "./position-ranges.ts";
 

@@ -1,5 +1,5 @@
-import { EVENT_TYPES, type DataOf, type EventLike, type EventType, type Folded } from "./catalog.ts";
-import { isWebhook, type ChannelName, type Lane, type WebhookChannel } from "./channels-and-lanes.ts";
+import { EVENT_TYPES, type DataOf, type EventLike, type EventType, type Folded } from "./event-types-and-codec.ts";
+import { isWebhook, type ChannelName, type Lane, type WebhookChannel } from "./channel-and-lane-names.ts";
 import { positionsOf, sourcesOf } from "./position-ranges.ts";
 
 /**

@@ -8,7 +8,7 @@ import {
   ownerOf,
   type Divided,
   type Opened,
-} from "./divide-personal-data.ts";
+} from "./divide-and-encrypt-personal-data.ts";
 import type { EncryptionKey, Encryptor, Personal } from "./declare-personal-members.ts";
 
 /** Encrypts and decrypts the personal members of events. */

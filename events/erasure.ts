@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { defineEvent } from "./event.ts";
+import { defineEvent } from "./define-event.ts";
 
 const closed = { additionalProperties: false };
 

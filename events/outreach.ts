@@ -1,5 +1,5 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
-import { defineEvent } from "./event.ts";
+import { defineEvent } from "./define-event.ts";
 import { ERASED, erasedPerson, withPersonal, type Owner } from "./declare-personal-members.ts";
 
 const closed = { additionalProperties: false };

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { defineEvent } from "./event.ts";
+import { defineEvent } from "./define-event.ts";
 
 /**
  * Event: a projection was folded again from the start of the log while instances kept serving the old state. The new

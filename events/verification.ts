@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { defineEvent } from "./event.ts";
+import { defineEvent } from "./define-event.ts";
 
 /** Event: the log was verified up to a position. */
 export const LogVerified = defineEvent(

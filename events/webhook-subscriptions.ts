@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { webhookChannel } from "./channels-and-lanes.ts";
-import { defineEvent } from "./event.ts";
+import { webhookChannel } from "./channel-and-lane-names.ts";
+import { defineEvent } from "./define-event.ts";
 
 const closed = { additionalProperties: false };
 

@@ -6,7 +6,7 @@ import { isolatedDeclarationSync, transformSync } from "oxc-transform";
 import manifest from "../events/eventstore-lite/package.json" with { type: "json" };
 import root from "../package.json" with { type: "json" };
 import { ROOT } from "./bundle.ts";
-import { packFolder } from "./pack-npm-package.ts";
+import { packFolder } from "./write-manifest-and-pack-folder.ts";
 
 const SOURCE = join(ROOT, "events/eventstore-lite");
 const { values } = parseArgs({ options: { out: { type: "string", default: join(ROOT, "dist") } } });

@@ -13,17 +13,17 @@ import { quota } from "./quota.ts";
 import { referrers } from "./messages-by-link.ts";
 import { restores } from "./restores.ts";
 import { canRewindContacts, rewindContacts } from "./rewind-contacts.ts";
-import { results } from "./results.ts";
+import { results } from "./message-outcomes-and-reactions.ts";
 import { rewindResults } from "./rewind-results.ts";
 import { run } from "./current-run.ts";
 import { runs } from "./runs.ts";
-import { signals } from "./incoming-message-signals.ts";
+import { signals } from "./incoming-message-stream-state.ts";
 import { sources } from "./recipient-source-cursors.ts";
 import { stats } from "./message-totals.ts";
-import { suspected } from "./suspected-clicks.ts";
+import { suspected } from "./clicks-suspected-as-networks-own.ts";
 import { tokens } from "./token-use.ts";
 import { timeline } from "./message-outcomes-by-quarter-hour.ts";
-import { visits } from "./visits-by-day.ts";
+import { visits } from "./link-clicks-by-day.ts";
 
 /** All projections. A new projection is added here and nowhere else. */
 export const projections = {

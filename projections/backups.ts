@@ -1,4 +1,4 @@
-import type { DataOf } from "../events/catalog.ts";
+import type { DataOf } from "../events/event-types-and-codec.ts";
 import type { Projection } from "./projection.ts";
 
 /** Backup that the log records, with the time at which it was recorded, ISO 8601. */

@@ -1,5 +1,5 @@
 import type { CampaignDefinition } from "../events/campaign.ts";
-import type { Folded } from "../events/catalog.ts";
+import type { Folded } from "../events/event-types-and-codec.ts";
 import type { Projection } from "./projection.ts";
 
 /** A campaign that an operator created. The campaign `default` is not among these, because the settings describe it. */

@@ -1,6 +1,6 @@
 import type { Projection } from "./projection.ts";
 import { dropOldest, type Recent } from "./drop-oldest-links.ts";
-import { linkKey, linkSpelling } from "./find-links-in-text.ts";
+import { linkKey, linkSpelling } from "./link-keys-and-text-links.ts";
 
 export interface LinkClicks extends Recent {
   clicks: number;

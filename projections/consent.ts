@@ -1,4 +1,4 @@
-import type { DataOf } from "../events/catalog.ts";
+import type { DataOf } from "../events/event-types-and-codec.ts";
 import type { Basis, Tracking } from "../events/outreach.ts";
 import { DAY_MS, msOf } from "./parse-log-times.ts";
 

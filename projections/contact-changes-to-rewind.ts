@@ -1,4 +1,4 @@
-import type { Contact, Contacts } from "./contact.ts";
+import type { Contact, Contacts } from "./contact-state.ts";
 
 /** Number of changes in a block. Changes are copied, dropped and stored by whole blocks. */
 const BLOCK_CHANGES = 64;

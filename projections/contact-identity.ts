@@ -3,7 +3,7 @@ import type { Recipient } from "../events/outreach.ts";
 import { unitedConsent } from "./consent.ts";
 import { type Change, replaceFormer, willChange } from "./contact-changes-to-rewind.ts";
 import { uniteCampaigns, uniteOutreach } from "./contact-outreach-by-campaign.ts";
-import { type Contact, type Contacts, inAscendingOrder, later, newContact } from "./contact.ts";
+import { type Contact, type Contacts, inAscendingOrder, later, newContact } from "./contact-state.ts";
 
 /**
  * Finds a contact by id, else by the handle that it has now. Falls back to the last former holder of the handle if no

@@ -1,7 +1,7 @@
 import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
 import type { SkipReason } from "../events/outreach.ts";
 import { type Consent, consentFor, hasEvidence, NO_CONSENT } from "./consent.ts";
-import type { CampaignOutreach, Contact, Contacts, ContactStatus } from "./contact.ts";
+import type { CampaignOutreach, Contact, Contacts, ContactStatus } from "./contact-state.ts";
 
 /** Members of {@link CampaignOutreach} that may be absent. */
 const OPTIONAL = ["message_id", "seen_at", "variant", "attempted_at", "own_links", "follows"] as const;

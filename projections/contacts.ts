@@ -1,4 +1,4 @@
-import type { DataOf, Folded } from "../events/catalog.ts";
+import type { DataOf, Folded } from "../events/event-types-and-codec.ts";
 import type { SkipReason } from "../events/outreach.ts";
 import { type ConsentRecord, consentAfter, earlier, withoutStaleTracking } from "./consent.ts";
 import {
@@ -10,9 +10,9 @@ import {
 } from "./contact-outreach-by-campaign.ts";
 import { type Change, noteChanges, replaceRefused } from "./contact-changes-to-rewind.ts";
 import { countField, findContact, isUnnamed, meant, meet } from "./contact-identity.ts";
-import { type CampaignOutreach, type Contact, type Contacts, isOwnRefusal, later } from "./contact.ts";
+import { type CampaignOutreach, type Contact, type Contacts, isOwnRefusal, later } from "./contact-state.ts";
 import type { Projection } from "./projection.ts";
-import { FETCH_MS } from "./suspected-clicks.ts";
+import { FETCH_MS } from "./clicks-suspected-as-networks-own.ts";
 import { msOf } from "./parse-log-times.ts";
 
 export const contacts: Projection<Contacts> = {

@@ -1,6 +1,6 @@
-import type { Folded } from "../events/catalog.ts";
+import type { Folded } from "../events/event-types-and-codec.ts";
 import type { Projection } from "./projection.ts";
-import { linkKey } from "./find-links-in-text.ts";
+import { linkKey } from "./link-keys-and-text-links.ts";
 import { DAY_CHARACTERS } from "./parse-log-times.ts";
 
 /** Conversions that have a day, a link, a recipient, a name and a currency in common. */

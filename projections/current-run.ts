@@ -1,4 +1,4 @@
-import type { DataOf, Folded } from "../events/catalog.ts";
+import type { DataOf, Folded } from "../events/event-types-and-codec.ts";
 import type { FailureReason, KnownRecipient, PauseReason, Recipient } from "../events/outreach.ts";
 import { isUnnamed } from "./contact-identity.ts";
 import type { Projection } from "./projection.ts";

@@ -1,4 +1,4 @@
-import type { Folded } from "../events/catalog.ts";
+import type { Folded } from "../events/event-types-and-codec.ts";
 import { positionsOf } from "../events/position-ranges.ts";
 import { msOf } from "./parse-log-times.ts";
 

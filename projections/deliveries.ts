@@ -1,4 +1,4 @@
-import type { Folded } from "../events/catalog.ts";
+import type { Folded } from "../events/event-types-and-codec.ts";
 import {
   CHANNELS,
   isWebhook,
@@ -7,7 +7,7 @@ import {
   type ChannelName,
   type Lane,
   type WebhookChannel,
-} from "../events/channels-and-lanes.ts";
+} from "../events/channel-and-lane-names.ts";
 import {
   DISPATCHED_TYPES,
   isSubscribed,

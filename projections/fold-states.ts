@@ -1,4 +1,4 @@
-import type { EventType, Folded } from "../events/catalog.ts";
+import type { EventType, Folded } from "../events/event-types-and-codec.ts";
 import { projectionOf, type ProjectionName, type StateOf, type SomeStates } from "./all.ts";
 import type { Projection } from "./projection.ts";
 

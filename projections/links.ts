@@ -1,4 +1,4 @@
-import type { Folded } from "../events/catalog.ts";
+import type { Folded } from "../events/event-types-and-codec.ts";
 import type { Recipient } from "../events/outreach.ts";
 import { toLinkHost } from "./normalize-link.ts";
 import type { Projection } from "./projection.ts";

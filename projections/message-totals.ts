@@ -1,5 +1,5 @@
 import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
-import type { Folded } from "../events/catalog.ts";
+import type { Folded } from "../events/event-types-and-codec.ts";
 import type { Projection } from "./projection.ts";
 
 /**

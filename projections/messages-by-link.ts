@@ -1,7 +1,7 @@
-import type { DataOf, Folded } from "../events/catalog.ts";
+import type { DataOf, Folded } from "../events/event-types-and-codec.ts";
 import type { Projection } from "./projection.ts";
 import { dropOldest, type Recent } from "./drop-oldest-links.ts";
-import { linksOf, toLinkKey } from "./find-links-in-text.ts";
+import { linksOf, toLinkKey } from "./link-keys-and-text-links.ts";
 
 /** The template and the variant that a message was made from. */
 interface Origin {

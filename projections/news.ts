@@ -1,5 +1,5 @@
-import type { ChannelName, Lane } from "../events/channels-and-lanes.ts";
-import type { EventType, Folded } from "../events/catalog.ts";
+import type { ChannelName, Lane } from "../events/channel-and-lane-names.ts";
+import type { EventType, Folded } from "../events/event-types-and-codec.ts";
 import type { RunEnd } from "../events/outreach.ts";
 import { countPositions } from "../events/position-ranges.ts";
 import type { Projection } from "./projection.ts";

@@ -1,4 +1,4 @@
-import type { EventType, Folded } from "../events/catalog.ts";
+import type { EventType, Folded } from "../events/event-types-and-codec.ts";
 
 /**
  * A fold over the log. `evolve` may change and return the state it was given, so a caller never keeps an older one.

@@ -1,4 +1,4 @@
-import type { EventType } from "../events/catalog.ts";
+import type { EventType } from "../events/event-types-and-codec.ts";
 import type { Projection } from "./projection.ts";
 
 /**

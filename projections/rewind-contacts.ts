@@ -1,4 +1,4 @@
-import { countPeopleAt, type Contact, type Contacts } from "./contact.ts";
+import { countPeopleAt, type Contact, type Contacts } from "./contact-state.ts";
 
 /** Number of contacts handled between two steps of a rewind: some tenths of a millisecond. */
 const STEP_ENTRIES = 512;

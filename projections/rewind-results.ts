@@ -1,4 +1,11 @@
-import { indexAttempt, noteSent, results, type Message, type Results, type TrackedClicks } from "./results.ts";
+import {
+  indexAttempt,
+  noteSent,
+  results,
+  type Message,
+  type Results,
+  type TrackedClicks,
+} from "./message-outcomes-and-reactions.ts";
 import { upTo } from "./rewind-contacts.ts";
 import { msOf } from "./parse-log-times.ts";
 

@@ -1,4 +1,4 @@
-import type { DataOf, Folded } from "../events/catalog.ts";
+import type { DataOf, Folded } from "../events/event-types-and-codec.ts";
 import type { RunEnd, SkipReason } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 import { DAY_CHARACTERS } from "./parse-log-times.ts";

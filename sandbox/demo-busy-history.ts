@@ -1,7 +1,7 @@
 import type { StoryLog } from "./invented-history/story-log-interface.ts";
 import { toPersonOnX } from "./invented-history/people.ts";
 import { STORY_ACCOUNT } from "./invented-history/replies.ts";
-import { storyPeople, writeStory } from "./invented-history/story.ts";
+import { storyPeople, writeStory } from "./invented-history/write-story.ts";
 import { STORY_DAYS } from "./invented-history/timeline.ts";
 import type { MovedClock } from "./demo-history.ts";
 import type { Sandbox } from "./sandbox.ts";

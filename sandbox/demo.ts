@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { STORY_DOMAIN } from "./invented-history/clicks.ts";
 import { OPERATOR, type StoryLog } from "./invented-history/story-log-interface.ts";
-import { CAMPAIGNS } from "./invented-history/story.ts";
+import { CAMPAIGNS } from "./invented-history/write-story.ts";
 import { createCaller, createMovedClock, importList, makeHistory, type RunningService } from "./demo-history.ts";
 import { makeBusyHistory } from "./demo-busy-history.ts";
 import { createDemoInstances } from "./demo-instances.ts";

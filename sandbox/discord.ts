@@ -1,7 +1,7 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
 import { renderDiscord, type Rendered } from "./render-chat-markup.ts";
-import type { Refusals } from "./network-origins.ts";
+import type { Refusals } from "./network-origins-and-refusals.ts";
 import { createWindows, type WindowState } from "./rate-limits.ts";
 import { createRecorded } from "./record-received.ts";
 import { isJson, jsonOf, membersOf } from "./read-request.ts";

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { NETWORKS, type Network } from "./network-origins.ts";
+import { NETWORKS, type Network } from "./network-origins-and-refusals.ts";
 import { refusalsOf, type RefusalKind } from "./refusals.ts";
 
 /** Faults of the transport, which any network may have: of the connection, or of the answer's bytes. */

@@ -1,10 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getResponse } from "msw";
 import { isStreamFault, type Fault } from "./faults.ts";
-import { networkOf, ORIGINS, type Origin } from "./network-origins.ts";
+import { networkOf, ORIGINS, type Origin } from "./network-origins-and-refusals.ts";
 import { countAnswer } from "./record-received.ts";
 import { refusalsOf, UNKNOWN_PATH, type RefusalKind } from "./refusals.ts";
-import { cutOff, isSpoiled, SPOILED, tooLarge, toRequest, writeAnswer, writeHead } from "./node-http.ts";
+import {
+  cutOff,
+  isSpoiled,
+  SPOILED,
+  tooLarge,
+  toRequest,
+  writeAnswer,
+  writeHead,
+} from "./convert-node-http-messages.ts";
 import { isStream, openStream } from "./x/activity-subscriptions-and-stream.ts";
 import type { Handlers, World } from "./world.ts";
 import { ledBack } from "./x/paginate.ts";

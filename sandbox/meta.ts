@@ -1,7 +1,7 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { graphError, graphRefusal } from "./graph-errors.ts";
-import { ORIGINS, type Refusals } from "./network-origins.ts";
+import { graphError, graphRefusal } from "./refuse-like-meta-graph-api.ts";
+import { ORIGINS, type Refusals } from "./network-origins-and-refusals.ts";
 import { BODIES_KEPT, createRecorded } from "./record-received.ts";
 import { bearerOf, isRecord, jsonOf, membersOf, withRetryAfter } from "./read-request.ts";
 

@@ -1,6 +1,6 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { ORIGINS, type Refusals } from "./network-origins.ts";
+import { ORIGINS, type Refusals } from "./network-origins-and-refusals.ts";
 import { createRecorded } from "./record-received.ts";
 import { bearerOf, isRecord, jsonOf, membersOf, withRetryAfter } from "./read-request.ts";
 

@@ -1,4 +1,4 @@
-import { NETWORKS, type Network } from "./network-origins.ts";
+import { NETWORKS, type Network } from "./network-origins-and-refusals.ts";
 
 /** Record of what a network received: counts all and keeps the newest. */
 export interface Recorded<T> {

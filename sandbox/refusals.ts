@@ -1,9 +1,9 @@
 import { discordError, discordRefusals } from "./discord.ts";
 import { googleChatRefusals, googleError } from "./google-chat.ts";
-import { unknownPath } from "./graph-errors.ts";
+import { unknownPath } from "./refuse-like-meta-graph-api.ts";
 import { lineError, lineRefusals } from "./line.ts";
 import { metaRefusals } from "./meta.ts";
-import type { Network, Refusals, Refused } from "./network-origins.ts";
+import type { Network, Refusals, Refused } from "./network-origins-and-refusals.ts";
 import { openAiError, openAiRefusals } from "./openai-ads.ts";
 import { plain, slackRefusals } from "./slack.ts";
 import { snapError, snapRefusals } from "./snapchat-ads.ts";

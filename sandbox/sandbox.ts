@@ -3,9 +3,9 @@ import type { AddressInfo } from "node:net";
 import { createClock } from "./clock.ts";
 import { control } from "./control/routes.ts";
 import { exchange } from "./handle-request.ts";
-import { isOrigin } from "./network-origins.ts";
+import { isOrigin } from "./network-origins-and-refusals.ts";
 import { credentialsOf, urlsOf, type Credentials, type Urls } from "./service-settings.ts";
-import { tooLarge, toRequest, writeAnswer } from "./node-http.ts";
+import { tooLarge, toRequest, writeAnswer } from "./convert-node-http-messages.ts";
 import { createWorld, handlersOf, removeObstacles, type ControlledWorld, type WorldOptions } from "./world.ts";
 
 export interface SandboxOptions extends WorldOptions {

@@ -1,7 +1,7 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
 import { joined, render, type Rendered, type Rule } from "./render-chat-markup.ts";
-import { ORIGINS, type Refusals } from "./network-origins.ts";
+import { ORIGINS, type Refusals } from "./network-origins-and-refusals.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./record-received.ts";
 import { isRecord, membersOf, parseJson, withRetryAfter } from "./read-request.ts";

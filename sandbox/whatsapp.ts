@@ -1,8 +1,8 @@
 import { http, HttpResponse } from "msw";
 import type { SandboxClock } from "./clock.ts";
-import { graphError, graphRefusal } from "./graph-errors.ts";
+import { graphError, graphRefusal } from "./refuse-like-meta-graph-api.ts";
 import { renderWhatsapp, type ShownText } from "./render-chat-markup.ts";
-import { ORIGINS, type Refusals } from "./network-origins.ts";
+import { ORIGINS, type Refusals } from "./network-origins-and-refusals.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./record-received.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./read-request.ts";

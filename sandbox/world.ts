@@ -6,7 +6,7 @@ import { createGoogleChatState, googleChatHandlers } from "./google-chat.ts";
 import type { Instances } from "./instance-control-interface.ts";
 import { createLineState, lineHandlers } from "./line.ts";
 import { createMetaState, metaHandlers } from "./meta.ts";
-import type { Origin } from "./network-origins.ts";
+import type { Origin } from "./network-origins-and-refusals.ts";
 import { createTally } from "./record-received.ts";
 import { createOpenAiState, openAiHandlers } from "./openai-ads.ts";
 import { createSlackState, slackHandlers } from "./slack.ts";
@@ -14,14 +14,14 @@ import { createSnapState, snapHandlers } from "./snapchat-ads.ts";
 import { createTeamsState, teamsHandlers } from "./teams.ts";
 import { createTelegramState, telegramHandlers } from "./telegram.ts";
 import { createWhatsappState, whatsappHandlers } from "./whatsapp.ts";
-import { consentHandlers } from "./x/consent.ts";
+import { consentHandlers } from "./x/handle-oauth-consent.ts";
 import { activityHandlers } from "./x/activity-subscriptions-and-stream.ts";
 import { conversationHandlers } from "./x/conversations.ts";
 import { messageHandlers } from "./x/messages.ts";
 import { searchHandlers } from "./x/search.ts";
 import { createXState, type XApp, type XLimits } from "./x/state.ts";
 import { tokenHandlers } from "./x/tokens.ts";
-import { userHandlers } from "./x/users.ts";
+import { userHandlers } from "./x/users-followers-and-list-members.ts";
 
 export interface WorldOptions {
   /** Limits of X that replace the documented ones. */

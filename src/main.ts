@@ -1,5 +1,5 @@
 import { runCommandLine } from "./commands/shared/root-command.ts";
-import { EXIT } from "./commands/shared/answers-and-exit-codes.ts";
+import { EXIT } from "./commands/shared/terminal-answers-and-exit-codes.ts";
 import { writeAll, writeText } from "./commands/shared/write-text-and-new-files.ts";
 import { configurationError } from "./config/configuration-error.ts";
 import { loadEnvFile } from "./config/load-env-file.ts";

@@ -1,5 +1,5 @@
 import { parseFault } from "../faults.ts";
-import { NETWORKS, type Network } from "../network-origins.ts";
+import { NETWORKS, type Network } from "../network-origins-and-refusals.ts";
 import type { Recorded } from "../record-received.ts";
 import { membersOf } from "../read-request.ts";
 import type { ControlledWorld } from "../world.ts";

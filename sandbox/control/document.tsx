@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { HtmlPage } from "../html.tsx";
-import type { Network } from "../network-origins.ts";
+import type { Network } from "../network-origins-and-refusals.ts";
 
 /** Titles of the networks, in the order of the menu. */
 export const TITLES: Readonly<Record<Network, string>> = {

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { faultKindsOf, isTransportFault, type FaultBoard, type FaultKind } from "../faults.ts";
-import type { Network } from "../network-origins.ts";
+import type { Network } from "../network-origins-and-refusals.ts";
 import { pathOf, TITLES, type PagePath } from "./document.tsx";
 import { FAULT_WORDS } from "./fault-words.ts";
 

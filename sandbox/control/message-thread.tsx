@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Network } from "../network-origins.ts";
+import type { Network } from "../network-origins-and-refusals.ts";
 import { Time } from "./document.tsx";
 import type { ShownMessage } from "./shown-messages.ts";
 

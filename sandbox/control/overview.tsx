@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Instances } from "../instance-control-interface.ts";
-import { NETWORKS, type Network } from "../network-origins.ts";
+import { NETWORKS, type Network } from "../network-origins-and-refusals.ts";
 import type { World } from "../world.ts";
 import { Arrived, nounOf } from "./received-messages.tsx";
 import { counted, pathOf, SandboxDocument, TITLES } from "./document.tsx";

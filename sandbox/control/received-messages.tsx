@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Network } from "../network-origins.ts";
+import type { Network } from "../network-origins-and-refusals.ts";
 import type { World } from "../world.ts";
 import { Chat } from "./message-thread.tsx";
 import { Conversations } from "./conversations.tsx";

@@ -1,5 +1,5 @@
 import { pageAnswer } from "../html.tsx";
-import { NETWORKS } from "../network-origins.ts";
+import { NETWORKS } from "../network-origins-and-refusals.ts";
 import { parseJson } from "../read-request.ts";
 import type { ControlledWorld } from "../world.ts";
 import { ACTIONS, Misuse } from "./api-actions.ts";

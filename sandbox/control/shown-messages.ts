@@ -1,4 +1,4 @@
-import type { Network } from "../network-origins.ts";
+import type { Network } from "../network-origins-and-refusals.ts";
 import type { Recorded } from "../record-received.ts";
 import type { World } from "../world.ts";
 

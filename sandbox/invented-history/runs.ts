@@ -11,7 +11,7 @@ import {
 } from "./story-log-interface.ts";
 import type { StoryPerson } from "./people.ts";
 import { type Fate, isMessage, type PlannedRun } from "./plan-runs.ts";
-import { priced, STORY_RULES, toStoryId } from "./dry-run.ts";
+import { priced, STORY_RULES, toStoryId } from "./dry-run-prices-and-ids.ts";
 import { type createAccount, type createReplies, STORY_ACCOUNT } from "./replies.ts";
 import type { Timeline } from "./timeline.ts";
 

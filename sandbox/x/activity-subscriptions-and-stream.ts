@@ -1,9 +1,9 @@
 import { randomInt, randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { http, HttpResponse } from "msw";
-import { ORIGINS } from "../network-origins.ts";
+import { ORIGINS } from "../network-origins-and-refusals.ts";
 import { bearerOf, isRecord, jsonOf, membersOf } from "../read-request.ts";
-import { writeAnswer, writeHead } from "../node-http.ts";
+import { writeAnswer, writeHead } from "../convert-node-http-messages.ts";
 import { forbiddenScope, invalidRequest, unauthorized, xProblem } from "./error-answers.ts";
 import type { Connection, Damage, Subscription } from "./activity-state.ts";
 import { bill, findById, type DirectMessage, type XState } from "./state.ts";

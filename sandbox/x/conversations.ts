@@ -1,8 +1,8 @@
 import { http } from "msw";
-import { ORIGINS } from "../network-origins.ts";
+import { ORIGINS } from "../network-origins-and-refusals.ts";
 import { refuseId } from "./error-answers.ts";
 import { shownUser, USER_FIELDS, withChoices } from "./requested-fields.ts";
-import { guarded } from "./guard.ts";
+import { guarded } from "./check-token-scopes-and-limits.ts";
 import { conversationOf, visibleTo } from "./messages.ts";
 import { paged } from "./paginate.ts";
 import { bill, findAll, type DirectMessage, type Grant, type XState } from "./state.ts";

@@ -1,5 +1,5 @@
 import { HttpResponse } from "msw";
-import type { Refusals } from "../network-origins.ts";
+import type { Refusals } from "../network-origins-and-refusals.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

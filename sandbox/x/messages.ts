@@ -1,9 +1,9 @@
 import { http, HttpResponse } from "msw";
-import { ORIGINS } from "../network-origins.ts";
+import { ORIGINS } from "../network-origins-and-refusals.ts";
 import { isJson, isRecord, jsonOf } from "../read-request.ts";
 import { invalidRequest, notPermitted, refuseId, xProblem } from "./error-answers.ts";
 import { signalReceived } from "./activity-subscriptions-and-stream.ts";
-import { guarded } from "./guard.ts";
+import { guarded } from "./check-token-scopes-and-limits.ts";
 import { bill, findById, type DirectMessage, type Grant, type XState } from "./state.ts";
 
 /** Scopes that sending a message requires. X's specification names all of them but `dm.read`, which X's guide adds. */

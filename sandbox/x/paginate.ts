@@ -1,5 +1,5 @@
 import { HttpResponse } from "msw";
-import { ORIGINS } from "../network-origins.ts";
+import { ORIGINS } from "../network-origins-and-refusals.ts";
 import { parseJson } from "../read-request.ts";
 import { invalidParameter } from "./error-answers.ts";
 

@@ -1,8 +1,8 @@
 import { http } from "msw";
-import { ORIGINS } from "../network-origins.ts";
+import { ORIGINS } from "../network-origins-and-refusals.ts";
 import { invalidParameter, invalidRequest } from "./error-answers.ts";
 import { shownUser, USER_FIELDS, withChoices } from "./requested-fields.ts";
-import { guarded, type Terms } from "./guard.ts";
+import { guarded, type Terms } from "./check-token-scopes-and-limits.ts";
 import { paged, type PageSize } from "./paginate.ts";
 import { oldestSearched, recentPosts, snowflakeAt } from "./invented-posts.ts";
 import { bill, findAll, type XState } from "./state.ts";

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { http, HttpResponse } from "msw";
-import { ORIGINS } from "../network-origins.ts";
+import { ORIGINS } from "../network-origins-and-refusals.ts";
 import { signalRevoked } from "./activity-subscriptions-and-stream.ts";
 import { oauthError } from "./error-answers.ts";
 import type { Grant, TokenGrant, XState } from "./state.ts";

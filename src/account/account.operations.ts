@@ -9,7 +9,7 @@ import {
   type LogReader,
 } from "../projector/operation-states-as-of.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
-import { unlinkAccount, type Account } from "./link-account.ts";
+import { unlinkAccount, type Account } from "./link-and-unlink-account.ts";
 import type { StateContext } from "../log/event-log.ts";
 
 const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });

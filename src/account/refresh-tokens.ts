@@ -2,7 +2,7 @@ import { LeaseLost } from "eventstore-lite";
 import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent, findLast, type StateContext } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
-import { type HeldLease, ROLES } from "../log/lease.ts";
+import { type HeldLease, ROLES } from "../log/leases-and-roles.ts";
 import { SocialError } from "../networks/network.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
 import type { Secrets } from "../vault/vault.ts";

@@ -5,7 +5,7 @@ import type { OAuth, TokenPair } from "./oauth.ts";
 import { createStoredTokens, type StoredTokenPair, refreshPair } from "./refresh-tokens.ts";
 import type { Secrets } from "../vault/vault.ts";
 import { LeaseLost } from "eventstore-lite";
-import { takeLease, type HeldLease, ROLES } from "../log/lease.ts";
+import { takeLease, type HeldLease, ROLES } from "../log/leases-and-roles.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 
 export type Tokens = ReturnType<typeof createTokens>;

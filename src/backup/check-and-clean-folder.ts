@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openSegment, SegmentDamaged } from "eventstore-lite/segments";
 import { ServiceError } from "../platform/service-error.ts";
 import type { OpenedLog } from "../privacy/open-log.ts";
-import { systemCode, withPath } from "../platform/system-fault.ts";
+import { systemCode, withPath } from "../platform/describe-system-errors.ts";
 import { BEGINNING, type Increments, SECRET_FORM, SEGMENT_FORM, segmentFile, SEGMENTS } from "./increments-manifest.ts";
 
 /**

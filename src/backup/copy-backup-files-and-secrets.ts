@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ServiceError } from "../platform/service-error.ts";
 import { type SecretContents, type Binding, type SecretPlace } from "../vault/secret-database.ts";
 import { makeNewFile } from "../platform/new-file.ts";
-import { withPath } from "../platform/system-fault.ts";
+import { withPath } from "../platform/describe-system-errors.ts";
 import { type BackupFile, type Copied, NAMES } from "./manifest.ts";
 
 const CHUNK_BYTES = 1_048_576;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { openSegment, type OpenedSegment } from "eventstore-lite/segments";
 import { ServiceError } from "../platform/service-error.ts";
-import { withPath } from "../platform/system-fault.ts";
+import { withPath } from "../platform/describe-system-errors.ts";
 import { refuseAltered } from "./copy-backup-files-and-secrets.ts";
 import { copied, decodeManifest, MANIFEST, NAMES, refuseForged, SECRET_FILES } from "./manifest.ts";
 

@@ -7,7 +7,7 @@ import type { SigningKey } from "eventstore-lite/proof";
 import { ServiceError } from "../platform/service-error.ts";
 import { encrypt, open } from "../vault/encrypt.ts";
 import { deriveKey, damaged, keyId, KeyMismatch } from "../vault/derive-keys.ts";
-import { withPath } from "../platform/system-fault.ts";
+import { withPath } from "../platform/describe-system-errors.ts";
 
 /** File names in a backup, except that of its manifest. */
 export const NAMES = {

@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import type { Config } from "../config/config.ts";
 import { isS3Address, parseS3Address } from "../networks/s3/parse-address.ts";
-import { logFiles } from "../log/log-files.ts";
+import { logFiles } from "../log/log-file-paths.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { SEGMENTS } from "./increments-manifest.ts";
 

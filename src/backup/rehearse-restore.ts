@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { LogStore } from "../../events/catalog.ts";
-import { logFiles, type LogFiles } from "../log/log-files.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
+import { logFiles, type LogFiles } from "../log/log-file-paths.ts";
 import { readKnownHeads } from "../log/sign-and-compare-checkpoints.ts";
 import { verifyLog } from "../log/verify-log.ts";
 import { secret } from "../platform/secret.ts";

@@ -10,7 +10,7 @@ import {
   parseRemoteName,
   refuseOtherNames,
   refuseUnprovedNames,
-} from "./remote-names.ts";
+} from "./remote-object-names.ts";
 
 /**
  * Backups in an object store, whose listings may lag. A backup ends by writing its claim: a small object, named by the

@@ -15,7 +15,7 @@ import { openSecretStore } from "../vault/secret-store.ts";
 import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 import type { WorkMonitor } from "../log/progress-and-cancellation.ts";
 import { makeNewFile, syncFolder } from "../platform/new-file.ts";
-import { withPath } from "../platform/system-fault.ts";
+import { withPath } from "../platform/describe-system-errors.ts";
 import { copySecrets, measure, measureAll } from "./copy-backup-files-and-secrets.ts";
 import {
   encryptSigningKey,

@@ -8,7 +8,7 @@ import { VERSION } from "../platform/version.ts";
 import type { OpenedLog } from "../privacy/open-log.ts";
 import { keyId, KeyMismatch } from "../vault/derive-keys.ts";
 import { syncFolder, makeNewFile } from "../platform/new-file.ts";
-import { withPath } from "../platform/system-fault.ts";
+import { withPath } from "../platform/describe-system-errors.ts";
 import { listFiles, refuseOtherFiles, refuseUnprovedFiles, removeRemains } from "./check-and-clean-folder.ts";
 import { measure } from "./copy-backup-files-and-secrets.ts";
 import {

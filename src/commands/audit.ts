@@ -4,11 +4,11 @@ import { importLog } from "./audit/import-log.ts";
 import { checkProof, consistency, prove } from "./audit/prove-and-check-proofs.ts";
 import { verify } from "./audit/verify.ts";
 import { Command, createNumberParser, group, type MakeCommand } from "./shared/command.ts";
-import { fail, printable } from "./shared/answers-and-exit-codes.ts";
+import { fail, printable } from "./shared/terminal-answers-and-exit-codes.ts";
 import { formatPublicKey } from "eventstore-lite/proof";
-import { signHeadNow } from "../log/signed-heads.ts";
+import { signHeadNow } from "../log/sign-heads-and-prove-events.ts";
 import { systemClock } from "../platform/clock-ids-and-timers.ts";
-import { openExistingLog, openExistingStoredLog, recordRead } from "./shared/log-session.ts";
+import { openExistingLog, openExistingStoredLog, recordRead } from "./shared/open-log-and-record-reads.ts";
 import { makeNewFile } from "../platform/new-file.ts";
 import { EXPORT_FORMATS } from "../log/export-formats.ts";
 

@@ -9,9 +9,9 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { locateLog } from "../privacy/locate-log.ts";
 import { keysMissing } from "../privacy/find-lost-keys.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
-import { COMMAND_METADATA, requireLog } from "./shared/log-session.ts";
+import { COMMAND_METADATA, requireLog } from "./shared/open-log-and-record-reads.ts";
 import { monitorOn } from "./shared/progress.ts";
-import { answer, EXIT, fail, type Terminal } from "./shared/answers-and-exit-codes.ts";
+import { answer, EXIT, fail, type Terminal } from "./shared/terminal-answers-and-exit-codes.ts";
 
 export const backup: MakeCommand = (terminal) =>
   new Command("backup")

@@ -2,7 +2,7 @@ import { systemClock } from "../platform/clock-ids-and-timers.ts";
 import { createLogger } from "../platform/logger.ts";
 import { examineInstallation } from "../service/examine-installation.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
-import { report } from "./shared/findings.ts";
+import { report } from "./shared/print-findings.ts";
 
 export const doctor: MakeCommand = (terminal) =>
   new Command("doctor")

@@ -4,8 +4,8 @@ import { addLinks } from "../links/add-operator-links.ts";
 import type { parseLinks } from "../recipients/parse-imported-lists.ts";
 import { toDomain } from "../template/short-link.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
-import { answer, EXIT, type Terminal, printable } from "./shared/answers-and-exit-codes.ts";
-import { COMMAND_METADATA, openExistingReachlog } from "./shared/log-session.ts";
+import { answer, EXIT, type Terminal, printable } from "./shared/terminal-answers-and-exit-codes.ts";
+import { COMMAND_METADATA, openExistingReachlog } from "./shared/open-log-and-record-reads.ts";
 import { chooseFormat, importFormatOption, readInput } from "./recipients/import.ts";
 
 const importLinks: MakeCommand = (terminal) =>

@@ -1,7 +1,7 @@
 import { endKeyRotation, identifyMasterKey, rotateMasterKey } from "../privacy/rotate-master-key.ts";
 import { absolutePath, Command, group, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
-import { COMMAND_METADATA, requireLog } from "./shared/log-session.ts";
-import { answer, type Terminal } from "./shared/answers-and-exit-codes.ts";
+import { COMMAND_METADATA, requireLog } from "./shared/open-log-and-record-reads.ts";
+import { answer, type Terminal } from "./shared/terminal-answers-and-exit-codes.ts";
 
 const show: MakeCommand = (terminal) =>
   new Command("show")

@@ -1,5 +1,5 @@
 import { Command, group, JSON_OPTION, Option, parseLimit, type MakeCommand } from "./shared/command.ts";
-import { answer, printable, table } from "./shared/answers-and-exit-codes.ts";
+import { answer, printable, table } from "./shared/terminal-answers-and-exit-codes.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { formatUntil, watch } from "./outreach/watch.ts";
 import { basis, recipientSource } from "../../events/outreach.ts";

@@ -1,6 +1,6 @@
 import { askReadiness, URL_OPTION } from "./shared/ask-service.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "./shared/command.ts";
-import { answer, EXIT } from "./shared/answers-and-exit-codes.ts";
+import { answer, EXIT } from "./shared/terminal-answers-and-exit-codes.ts";
 
 export const ready: MakeCommand = (terminal) =>
   new Command("ready")

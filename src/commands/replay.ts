@@ -1,13 +1,13 @@
 import { availableParallelism } from "node:os";
 import { PERSONAL_PROJECTIONS, PROJECTION_NAMES, type ProjectionName } from "../../projections/all.ts";
 import { Command, Option, type MakeCommand, readConfig } from "./shared/command.ts";
-import { answerEach, EXIT, type Terminal, printable, table, answer } from "./shared/answers-and-exit-codes.ts";
-import { openExistingLog, COMMAND_METADATA, recordRead } from "./shared/log-session.ts";
+import { answerEach, EXIT, type Terminal, printable, table, answer } from "./shared/terminal-answers-and-exit-codes.ts";
+import { openExistingLog, COMMAND_METADATA, recordRead } from "./shared/open-log-and-record-reads.ts";
 import { startProgress, type Progress, withProgress } from "./shared/progress.ts";
 import { rebuild, rebuildTree, type Rebuilt, type RebuildOptions } from "../log/rebuild-projections.ts";
 import { foldInWorker } from "../service/fold-in-worker.ts";
 import { readFileSync } from "node:fs";
-import { parseOtherRules, parseRules } from "../config/what-if.ts";
+import { parseOtherRules, parseRules } from "../config/parse-what-if-rules.ts";
 import { formatRecipient } from "../history/sentences/sentence-parts.ts";
 import { answerWhatIf } from "../outreach/what-if/answer-what-if.ts";
 import {
@@ -20,7 +20,7 @@ import {
   type WhatIfReport,
 } from "../outreach/what-if/report.ts";
 import { createSuppressionHashes } from "../privacy/suppression-hashes.ts";
-import { withPath } from "../platform/system-fault.ts";
+import { withPath } from "../platform/describe-system-errors.ts";
 
 export const replay: MakeCommand = (terminal) =>
   new Command("replay")

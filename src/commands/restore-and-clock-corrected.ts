@@ -6,11 +6,11 @@ import { correctLogTime } from "../outreach/confirm-clock-after-future-events.ts
 import { locateFiles, locateLog } from "../privacy/locate-log.ts";
 import { parseBackupPlace } from "../backup/parse-backup-place.ts";
 import { restoreBackup } from "../backup/restore.ts";
-import { COMMAND_METADATA, openExistingReachlog, requireLog } from "./shared/log-session.ts";
+import { COMMAND_METADATA, openExistingReachlog, requireLog } from "./shared/open-log-and-record-reads.ts";
 import { Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/command.ts";
 import { AS_OF_OPTION } from "./shared/as-of-option.ts";
 import { monitorOn } from "./shared/progress.ts";
-import { answer, fail, type Terminal } from "./shared/answers-and-exit-codes.ts";
+import { answer, fail, type Terminal } from "./shared/terminal-answers-and-exit-codes.ts";
 
 export const restoreCommand: MakeCommand = (terminal) =>
   new Command("restore")

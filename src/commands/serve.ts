@@ -4,7 +4,7 @@ import { untilAborted } from "../platform/signals.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Service } from "../service/service.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
-import { EXIT, type Terminal } from "./shared/answers-and-exit-codes.ts";
+import { EXIT, type Terminal } from "./shared/terminal-answers-and-exit-codes.ts";
 import type { Config } from "../config/config.ts";
 import { redactedUrl } from "../config/database.ts";
 import { PROGRAM } from "./shared/program-invocation.ts";

@@ -12,7 +12,7 @@ import {
 import { appendEntry, createToken, type Removal, removeToken, resolveTokensFile } from "../config/edit-tokens-file.ts";
 import { isoTime, systemClock } from "../platform/clock-ids-and-timers.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, Option } from "./shared/command.ts";
-import { answer, fail, type Terminal } from "./shared/answers-and-exit-codes.ts";
+import { answer, fail, type Terminal } from "./shared/terminal-answers-and-exit-codes.ts";
 import { usageError } from "../platform/service-error.ts";
 
 /** Minimum number of digits of a token's id that `token remove` accepts. A shorter id is probably a typo. */

@@ -3,8 +3,8 @@ import { finding, type Finding } from "../service/examination-finding.ts";
 import { VERSION } from "../platform/version.ts";
 import { examineStored } from "../service/check-stored-data-is-readable.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";
-import { report } from "./shared/findings.ts";
-import type { Terminal } from "./shared/answers-and-exit-codes.ts";
+import { report } from "./shared/print-findings.ts";
+import type { Terminal } from "./shared/terminal-answers-and-exit-codes.ts";
 
 export const upgradeCheck: MakeCommand = (terminal) =>
   new Command("upgrade-check")

@@ -5,7 +5,7 @@ import { usageError } from "../platform/service-error.ts";
 import { untilAborted } from "../platform/signals.ts";
 import { readKeyOption } from "./audit/verify.ts";
 import { absolutePath, Command, group, type MakeCommand, parsePort } from "./shared/command.ts";
-import { printable } from "./shared/answers-and-exit-codes.ts";
+import { printable } from "./shared/terminal-answers-and-exit-codes.ts";
 
 const serveWitness: MakeCommand = (terminal) =>
   new Command("serve")

@@ -2,7 +2,7 @@ import { secret } from "../platform/secret.ts";
 import { requireTogether, type RawEnvironment, type Settings, readSetting, requireAllOrNone } from "./environment.ts";
 import type { Report } from "./configuration-error.ts";
 import { type Environment, variables, type Variable } from "./schema.ts";
-import { readUrl, parseHttpUrl } from "./urls.ts";
+import { readUrl, parseHttpUrl } from "./check-urls-and-plain-http.ts";
 
 /**
  * Reads the configuration of X; undefined without X_CLIENT_ID. Checks the URLs of X in either case, so that the

@@ -10,7 +10,7 @@ import { readLog } from "./database.ts";
 import { type OutreachConfig, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
-import { allowPlainHttp, readUrl } from "./urls.ts";
+import { allowPlainHttp, readUrl } from "./check-urls-and-plain-http.ts";
 import { readWebhooks } from "./outgoing-webhooks.ts";
 
 /** Everything that an operator can set, checked. The part of a network without credentials is undefined. */

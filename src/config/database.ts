@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import { urlsOf } from "eventstore-lite/postgres";
-import { logFiles } from "../log/log-files.ts";
+import { logFiles } from "../log/log-file-paths.ts";
 import { isS3Address } from "../networks/s3/parse-address.ts";
 import type { PostgresPlace } from "../log/store-backends.ts";
 import { secret } from "../platform/secret.ts";
 import type { Report } from "./configuration-error.ts";
 import type { Environment } from "./schema.ts";
 import { refuseShellPath } from "./environment.ts";
-import { isLoopback } from "./urls.ts";
+import { isLoopback } from "./check-urls-and-plain-http.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 export type LogConfig = SqliteLog | PostgresLog;

@@ -3,7 +3,7 @@ import { commaList, readNamedFile, readSetting, quoteValue, type Settings } from
 import type { Report } from "./configuration-error.ts";
 import type { Environment } from "./schema.ts";
 import { readTokens, readTokenLines, warnOfScopeless } from "./parse-api-tokens.ts";
-import { isLoopback, parseHttpUrl } from "./urls.ts";
+import { isLoopback, parseHttpUrl } from "./check-urls-and-plain-http.ts";
 
 export type HttpConfig = ReturnType<typeof readHttp>;
 

@@ -1,4 +1,4 @@
-import { WEBHOOK_NAME_CHARS_MAX } from "../../events/channels-and-lanes.ts";
+import { WEBHOOK_NAME_CHARS_MAX } from "../../events/channel-and-lane-names.ts";
 import { secretFiles, settingNames } from "./schema.ts";
 
 type RawEnvironment = Readonly<Record<string, string | undefined>>;

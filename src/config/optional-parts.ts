@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import type { Config } from "./config.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { EventType } from "../../events/catalog.ts";
-import type { WebhookChannel } from "../../events/channels-and-lanes.ts";
+import type { EventType } from "../../events/event-types-and-codec.ts";
+import type { WebhookChannel } from "../../events/channel-and-lane-names.ts";
 import { SUBSCRIBABLE } from "../../events/dispatches-requested-by-events.ts";
 import { compileFilter, FilterRefused } from "../networks/webhook-filter-expression.ts";
 import { secret, type Secret } from "../platform/secret.ts";
@@ -23,7 +23,7 @@ import {
   WANTED_NAME,
 } from "./named-webhooks.ts";
 import type { Environment } from "./schema.ts";
-import { readUrl } from "./urls.ts";
+import { readUrl } from "./check-urls-and-plain-http.ts";
 
 /** Maximum number of webhooks of a service, because each has a lease to renew, and reads the log separately. */
 export const WEBHOOKS_MAX = 10;

@@ -10,7 +10,7 @@ import { commaList, LOST_CHARACTER, quoteValue, readNamedFile, readSetting, type
 import type { Report } from "./configuration-error.ts";
 import { TEMPLATE_NAME_CHARS_MAX, type Environment } from "./schema.ts";
 import { parseOpenHours, type SendWindow } from "./send-window.ts";
-import { isLoopback, parseHttpUrl } from "./urls.ts";
+import { isLoopback, parseHttpUrl } from "./check-urls-and-plain-http.ts";
 
 export type OutreachConfig = ReturnType<typeof readOutreach>;
 

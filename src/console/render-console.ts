@@ -136,7 +136,7 @@ const SCRIPTS = [
   new URL("./script/count-campaign-audience.js", import.meta.url),
   new URL("./script/dialogs.js", import.meta.url),
   new URL("./script/moment-slider.js", import.meta.url),
-  new URL("./script/search.js", import.meta.url),
+  new URL("./script/search-suggestions.js", import.meta.url),
   new URL("./script/keyboard-shortcuts.js", import.meta.url),
 ];
 

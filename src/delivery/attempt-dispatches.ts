@@ -1,10 +1,10 @@
-import { isWebhook, type ChannelName } from "../../events/channels-and-lanes.ts";
+import { isWebhook, type ChannelName } from "../../events/channel-and-lane-names.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatches-requested-by-events.ts";
 import { VISITOR_IDS, type VisitorId, type VisitorIds } from "../../events/clicks-links-conversions.ts";
 import { normalizeLink } from "../../projections/normalize-link.ts";
 import { type NewEvent, eventAt, type StateContext } from "../log/event-log.ts";
-import type { HeldLease } from "../log/lease.ts";
+import type { HeldLease } from "../log/leases-and-roles.ts";
 import { FilterFailed } from "../networks/webhook-filter-expression.ts";
 import type { Channel, Click, Conversion, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
 import { formatAmount } from "../platform/money.ts";
@@ -13,7 +13,7 @@ import { errorFields, type LogFields, requestFields } from "../platform/logger.t
 import type { Tracing } from "../tracing/tracing.ts";
 import { type AttemptOutcome, decideAttemptOutcome } from "./attempt-outcome.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
-import type { Recorded, LogStore } from "../../events/catalog.ts";
+import type { Recorded, LogStore } from "../../events/event-types-and-codec.ts";
 import type { Secret } from "../platform/secret.ts";
 
 /**

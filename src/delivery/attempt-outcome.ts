@@ -1,4 +1,4 @@
-import type { Lane } from "../../events/channels-and-lanes.ts";
+import type { Lane } from "../../events/channel-and-lane-names.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType, RequestOf } from "../../events/dispatches-requested-by-events.ts";
 import { isoTime, backoffMs } from "../platform/clock-ids-and-timers.ts";

@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import { findChannel, listChannels, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
 import { QUARTER_MS } from "../../projections/count-by-quarter-hour.ts";
@@ -21,7 +21,7 @@ import {
   mayDouble,
   type DeadLetter,
   type RetryOptions,
-} from "./dead-letters.ts";
+} from "./find-and-decide-dead-letters.ts";
 import { measureLags, type ChannelLag } from "./channel-lag.ts";
 import { formatCursor, parseCursor, readDispatchPage, type ListCursor } from "./undelivered-pages.ts";
 

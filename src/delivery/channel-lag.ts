@@ -1,6 +1,11 @@
 import type { Query } from "eventstore-lite";
-import type { Folded, LogStore } from "../../events/catalog.ts";
-import { backlogLaneOf, type ChannelName, type Lane, type WebhookChannel } from "../../events/channels-and-lanes.ts";
+import type { Folded, LogStore } from "../../events/event-types-and-codec.ts";
+import {
+  backlogLaneOf,
+  type ChannelName,
+  type Lane,
+  type WebhookChannel,
+} from "../../events/channel-and-lane-names.ts";
 import {
   findChannel,
   pendingOf,

@@ -1,10 +1,10 @@
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { Value } from "@sinclair/typebox/value";
-import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/channels-and-lanes.ts";
+import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/channel-and-lane-names.ts";
 import { listChannels, type Deliveries } from "../../projections/deliveries.ts";
 import type { Failure, LetterPlace, LetterStatus } from "../../projections/dead-letters.ts";
 import { normalizeDomain } from "../../projections/normalize-link.ts";
-import { linkKey, toLinkKey } from "../../projections/find-links-in-text.ts";
+import { linkKey, toLinkKey } from "../../projections/link-keys-and-text-links.ts";
 import { escapeControls } from "../platform/escape-control-characters.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";

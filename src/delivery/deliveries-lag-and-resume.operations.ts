@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { channelName, type ChannelName } from "../../events/channels-and-lanes.ts";
+import { channelName, type ChannelName } from "../../events/channel-and-lane-names.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
 import { findChannel, listChannels, pendingOf, type Suspended } from "../../projections/deliveries.ts";
 import { eventJson, toEventJson } from "../history/event-json.ts";
@@ -20,13 +20,13 @@ import {
 } from "../projector/operation-states-as-of.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "./attempt-outcome.ts";
 import { findDispatchHistories, toDispatchStatus, type DispatchStatus } from "./dispatch-status.ts";
-import { findLetters } from "./dead-letters.ts";
+import { findLetters } from "./find-and-decide-dead-letters.ts";
 import { selectedChannels, STATUSES } from "./dead-letter-filter.ts";
-import { channelInput, filterInput, filterRefusals, readFilter, type FilterContext } from "./dead-letter-input.ts";
+import { channelInput, filterInput, filterRefusals, readFilter, type FilterContext } from "./letter-filter-input.ts";
 import { drainInWords } from "./channel-backlog-and-undelivered.ts";
 import { measureLags, RATE_MS } from "./channel-lag.ts";
 import { DISPATCHES_LISTED, formatCursor, parseCursor, readDispatchPage, toDispatchJson } from "./undelivered-pages.ts";
-import { resumeChannel } from "./suspension.ts";
+import { resumeChannel } from "./suspend-channel-and-alert-operator.ts";
 
 /** Maximum number of dispatches in one response. */
 const DISPATCHES_LISTED_MAX = 500;

@@ -1,5 +1,5 @@
-import type { EventType, Recorded } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { EventType, Recorded } from "../../events/event-types-and-codec.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import { isOutcome, narrowedTo } from "../../events/dispatches-requested-by-events.ts";
 import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../history/dispatch-outcomes.ts";
 import { findEvent, type Reading } from "../history/find-event.ts";

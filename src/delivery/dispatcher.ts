@@ -1,8 +1,8 @@
-import type { Recorded } from "../../events/catalog.ts";
-import { backlogLaneOf, type Lane, lanesOf } from "../../events/channels-and-lanes.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
+import { backlogLaneOf, type Lane, lanesOf } from "../../events/channel-and-lane-names.ts";
 import { isSubscribed, laneOf, requestsDispatch } from "../../events/dispatches-requested-by-events.ts";
 import { findChannel, type LaneState, requestingTypes } from "../../projections/deliveries.ts";
-import { type HeldLease, ROLES, type Roles } from "../log/lease.ts";
+import { type HeldLease, ROLES, type Roles } from "../log/leases-and-roles.ts";
 import type { Channel } from "../networks/network.ts";
 import { createFaultReport } from "../platform/logger.ts";
 import { breakerIn, createRateLimiter, createIntakePriority, type IntakePriority } from "./pace-and-circuit-breaker.ts";
@@ -17,7 +17,7 @@ import {
   type OutboxReader,
   createOutboxReader,
 } from "./outbox-window.ts";
-import { createSuspension, type Suspension, rejectWhileSuspended } from "./suspension.ts";
+import { createSuspension, type Suspension, rejectWhileSuspended } from "./suspend-channel-and-alert-operator.ts";
 import { createOutcomeBatching, type OutcomeBatching, ROUND_DISPATCHES } from "./outcome-recorder.ts";
 import { systemTimer, type Timer } from "../platform/clock-ids-and-timers.ts";
 import { createCoalescingScheduler } from "../platform/coalescing-scheduler.ts";

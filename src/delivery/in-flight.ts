@@ -1,4 +1,4 @@
-import { backlogLaneOf, type Lane } from "../../events/channels-and-lanes.ts";
+import { backlogLaneOf, type Lane } from "../../events/channel-and-lane-names.ts";
 import { sourcesOf } from "../../events/position-ranges.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { nextTurn } from "../platform/work-in-time-slices.ts";
@@ -7,7 +7,7 @@ import { ask, describeCauses, type ChannelContext, type Learn, weightiestResult 
 import { type OutboxWindow, type PendingDispatch, WINDOW_DISPATCHES_MAX } from "./outbox-window.ts";
 import { type RateLimiter, breakerIn, type CircuitBreaker } from "./pace-and-circuit-breaker.ts";
 import { createRecorder, type OutcomeBatching, UNRECORDED_MAX } from "./outcome-recorder.ts";
-import type { Suspension } from "./suspension.ts";
+import type { Suspension } from "./suspend-channel-and-alert-operator.ts";
 import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import { findChannel, isClaimedByOther, isOfBefore } from "../../projections/deliveries.ts";

@@ -1,5 +1,5 @@
-import type { Recorded, LogStore } from "../../events/catalog.ts";
-import type { ChannelName, Lane } from "../../events/channels-and-lanes.ts";
+import type { Recorded, LogStore } from "../../events/event-types-and-codec.ts";
+import type { ChannelName, Lane } from "../../events/channel-and-lane-names.ts";
 import { uncertainSince, isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 

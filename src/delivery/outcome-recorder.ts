@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import type { OutcomeType, RequestOf } from "../../events/dispatches-requested-by-events.ts";
 import { sourcesOf } from "../../events/position-ranges.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";

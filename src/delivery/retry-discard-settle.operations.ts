@@ -1,5 +1,5 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
-import { channelName } from "../../events/channels-and-lanes.ts";
+import { channelName } from "../../events/channel-and-lane-names.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
 import { listChannels } from "../../projections/deliveries.ts";
 import { findAt } from "../history/find-event.ts";
@@ -18,7 +18,7 @@ import {
   type DecisionOptions,
   type LetterSelection,
   type NumberChanged,
-} from "./dead-letters.ts";
+} from "./find-and-decide-dead-letters.ts";
 import { nameNumber } from "./deliveries-lag-and-resume.operations.ts";
 import {
   channelInput,
@@ -26,7 +26,7 @@ import {
   filterRefusals,
   readFilter,
   type FilterContext,
-} from "./dead-letter-input.ts";
+} from "./letter-filter-input.ts";
 import type { StateContext } from "../log/event-log.ts";
 import type { Delivery } from "./wait-for-outcome.ts";
 

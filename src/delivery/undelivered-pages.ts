@@ -1,8 +1,8 @@
-import type { LogStore, Recorded } from "../../events/catalog.ts";
+import type { LogStore, Recorded } from "../../events/event-types-and-codec.ts";
 import { narrowedTo } from "../../events/dispatches-requested-by-events.ts";
-import { linkKey } from "../../projections/find-links-in-text.ts";
+import { linkKey } from "../../projections/link-keys-and-text-links.ts";
 import { eventsAt, inOrder } from "../log/event-log.ts";
-import type { DeadLetter } from "./dead-letters.ts";
+import type { DeadLetter } from "./find-and-decide-dead-letters.ts";
 
 export const DISPATCHES_LISTED = 50;
 

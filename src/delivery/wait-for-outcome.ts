@@ -1,5 +1,5 @@
-import type { Recorded } from "../../events/catalog.ts";
-import { type ChannelName, CLICK_CHANNELS, lanesOf, sortChannels } from "../../events/channels-and-lanes.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
+import { type ChannelName, CLICK_CHANNELS, lanesOf, sortChannels } from "../../events/channel-and-lane-names.ts";
 import { positionsOf, type Sources } from "../../events/position-ranges.ts";
 import { findChannel, isSettled } from "../../projections/deliveries.ts";
 import { type EventLog, STREAMS, type StateContext } from "../log/event-log.ts";

@@ -1,4 +1,4 @@
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 import { STREAMS, type StateContext } from "../log/event-log.ts";
 import { errorFields } from "../platform/logger.ts";
 

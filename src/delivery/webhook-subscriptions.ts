@@ -1,5 +1,5 @@
-import type { DataOf } from "../../events/catalog.ts";
-import type { WebhookChannel } from "../../events/channels-and-lanes.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
+import type { WebhookChannel } from "../../events/channel-and-lane-names.ts";
 import type { Subscription } from "../../events/dispatches-requested-by-events.ts";
 import { findChannel, webhooksIn } from "../../projections/deliveries.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS, type StateContext } from "../log/event-log.ts";

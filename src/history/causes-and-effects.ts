@@ -1,8 +1,8 @@
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { isOutcome } from "../../events/dispatches-requested-by-events.ts";
 import type { Basis, Recipient } from "../../events/outreach.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import type { Contact } from "../../projections/contact.ts";
+import type { Contact } from "../../projections/contact-state.ts";
 import { eventsAt } from "../log/event-log.ts";
 import type { PageMoment } from "../projector/moment-of-console-page.ts";
 import { isDecision, readRequestedChannels, sourcesOfEvent } from "./dispatch-outcomes.ts";

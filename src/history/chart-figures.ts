@@ -1,13 +1,13 @@
 // Counts for the totals and charts of console pages: periods, histogram bars and the time ranges of charts.
 import { HOUR_MS } from "../../projections/parse-log-times.ts";
-import { countPeopleAt } from "../../projections/contact.ts";
+import { countPeopleAt } from "../../projections/contact-state.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/sum-quarters-to-hours-and-days.ts";
 import { QUARTER_MS, QUARTERS_MAX, type Quarters } from "../../projections/count-by-quarter-hour.ts";
-import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
+import { noClicks, type SuspectedCounts } from "../../projections/clicks-suspected-as-networks-own.ts";
 import { noMessages } from "../../projections/message-totals.ts";
 import type { PageMoment } from "../projector/moment-of-console-page.ts";
-import { sumRecentMessages } from "./sum-message-results.ts";
+import { sumRecentMessages } from "./sum-and-describe-message-results.ts";
 
 /** Counts the messages by outcome: all of them, and those of the last 30 days with their rates. */
 export async function readTotals(moment: PageMoment<"results" | "run" | "stats">) {

@@ -1,10 +1,10 @@
-import type { EventType, Folded, LogStore } from "../../events/catalog.ts";
-import { sortChannels, type ChannelName } from "../../events/channels-and-lanes.ts";
+import type { EventType, Folded, LogStore } from "../../events/event-types-and-codec.ts";
+import { sortChannels, type ChannelName } from "../../events/channel-and-lane-names.ts";
 import { isOutcome } from "../../events/dispatches-requested-by-events.ts";
 import { positionsOf } from "../../events/position-ranges.ts";
 import { byLastClick } from "../../projections/drop-oldest-links.ts";
 import { createStates } from "../../projections/fold-states.ts";
-import { suspected } from "../../projections/suspected-clicks.ts";
+import { suspected } from "../../projections/clicks-suspected-as-networks-own.ts";
 import type { Place } from "../projector/parse-moment.ts";
 import type { FindChannels, DispatchOutcome } from "./dispatch-outcomes.ts";
 import type { SomeStates } from "../../projections/all.ts";

@@ -1,5 +1,5 @@
-import type { EventType, Folded, Recorded } from "../../events/catalog.ts";
-import type { ChannelName, WebhookChannel } from "../../events/channels-and-lanes.ts";
+import type { EventType, Folded, Recorded } from "../../events/event-types-and-codec.ts";
+import type { ChannelName, WebhookChannel } from "../../events/channel-and-lane-names.ts";
 import {
   isOutcome,
   findRequestedChannels,

@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { isOutcome, narrowedTo, type RequestPositions } from "../../events/dispatches-requested-by-events.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { count, named, text, time } from "../platform/common-schemas.ts";

@@ -1,8 +1,8 @@
-import type { DataOf, EventLike, EventType } from "../../events/catalog.ts";
+import type { DataOf, EventLike, EventType } from "../../events/event-types-and-codec.ts";
 import { markOfErased } from "../../events/declare-personal-members.ts";
-import type { ReadResource } from "../../events/token-use-keys-and-personal-reads.ts";
+import type { ReadResource } from "../../events/authentication-keys-and-data-reads.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
-import { DELIVERY_WORDS } from "./sentences/delivery.ts";
+import { DELIVERY_WORDS } from "./sentences/clicks-and-deliveries.ts";
 import { SHORT } from "./sentences/short-sentences.ts";
 import { CAMPAIGN_WORDS } from "./sentences/campaign.ts";
 import { OUTREACH_WORDS, RUN_WORDS } from "./sentences/outreach.ts";

@@ -1,5 +1,5 @@
 import type { Query } from "eventstore-lite";
-import type { Recorded, LogStore } from "../../events/catalog.ts";
+import type { Recorded, LogStore } from "../../events/event-types-and-codec.ts";
 import { eventAt } from "../log/event-log.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
 

@@ -1,4 +1,4 @@
-import type { EventLike, EventType, Recorded } from "../../events/catalog.ts";
+import type { EventLike, EventType, Recorded } from "../../events/event-types-and-codec.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { parseIdTime, positionBefore, type Reading } from "./find-event.ts";
 

@@ -5,17 +5,17 @@ import {
   readRequestedChannels,
   sourcesOfEvent,
 } from "./dispatch-outcomes.ts";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { findEvent, positionBefore, type Reading } from "./find-event.ts";
 import { isOfOneRecipient, positionsOfRuns } from "./find-run-events.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
-import { toLinkKey } from "../../projections/find-links-in-text.ts";
+import { toLinkKey } from "../../projections/link-keys-and-text-links.ts";
 import { usageError } from "../platform/service-error.ts";
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import { STREAMS, inOrder } from "../log/event-log.ts";
 import { createTally } from "./count-link-clicks-and-outcomes.ts";
 import { spellingsOf, type Clicks } from "../../projections/clicks.ts";
-import { positionsAbout, type Contact, type Contacts } from "../../projections/contact.ts";
+import { positionsAbout, type Contact, type Contacts } from "../../projections/contact-state.ts";
 import { contacts } from "../../projections/contacts.ts";
 
 /**

@@ -1,5 +1,5 @@
 // Reads the console's pages about activity: a page of the log, a single event, and the news day by day.
-import { EVENT_TYPES, type EventType, type Recorded } from "../../events/catalog.ts";
+import { EVENT_TYPES, type EventType, type Recorded } from "../../events/event-types-and-codec.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { MomentFolding } from "../projector/operation-states-as-of.ts";
 import { findPlace, startOfDay } from "../projector/parse-moment.ts";
@@ -7,7 +7,7 @@ import { toNews, toPeople, type DaySpan, type NewsLine } from "./news.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import { noDecisions, noSums } from "../../projections/news.ts";
 import { labelOf, periodsOf } from "../../projections/sum-quarters-to-hours-and-days.ts";
-import { noClicks } from "../../projections/suspected-clicks.ts";
+import { noClicks } from "../../projections/clicks-suspected-as-networks-own.ts";
 import { msOf } from "../../projections/parse-log-times.ts";
 import { noMessages } from "../../projections/message-totals.ts";
 import { eventAt, eventsAt } from "../log/event-log.ts";

@@ -1,8 +1,8 @@
-import { EVENT_TYPES, type EventType, type LogStore } from "../../events/catalog.ts";
+import { EVENT_TYPES, type EventType, type LogStore } from "../../events/event-types-and-codec.ts";
 import { findPerson } from "../../projections/contact-identity.ts";
-import { positionsAbout, toRecipient, type Contacts } from "../../projections/contact.ts";
+import { positionsAbout, toRecipient, type Contacts } from "../../projections/contact-state.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
-import { toLinkKey } from "../../projections/find-links-in-text.ts";
+import { toLinkKey } from "../../projections/link-keys-and-text-links.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-control-characters.ts";
 import { parseMoment, findPlace, startOfDay } from "../projector/parse-moment.ts";

@@ -3,7 +3,7 @@ import type { NewsRun } from "../../projections/news.ts";
 import { countInWords } from "../platform/format-numbers-and-lists.ts";
 import type { Sentence } from "./sentences/sentence-parts.ts";
 import { channelName } from "./sentences/short-sentences.ts";
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 
 /** Severity of a line of the news. */
 export type Severity =

@@ -1,14 +1,14 @@
-import type { EventType } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { EventType } from "../../events/event-types-and-codec.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import type { News, NewsCount, NewsRun, NewsTrouble } from "../../projections/news.ts";
 import { TROUBLE_GAP_MS } from "../../projections/news.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
 import { QUARTER_MS } from "../../projections/count-by-quarter-hour.ts";
-import type { Suspected, SuspectedCounts } from "../../projections/suspected-clicks.ts";
+import type { Suspected, SuspectedCounts } from "../../projections/clicks-suspected-as-networks-own.ts";
 import { HOUR_MS } from "../../projections/parse-log-times.ts";
 import { countInWords, grouped } from "../platform/format-numbers-and-lists.ts";
-import { findBursts, tallyClicks, type Burst, type LinkTally } from "./news-clicks.ts";
+import { findBursts, tallyClicks, type Burst, type LinkTally } from "./tally-clicks-and-bot-bursts.ts";
 import {
   isOperatorDecision,
   isHourly,

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import type { ConversionCounts } from "../../projections/conversion-counts.ts";
-import type { Message, Results } from "../../projections/results.ts";
+import type { Message, Results } from "../../projections/message-outcomes-and-reactions.ts";
 import type { Runs } from "../../projections/runs.ts";
 import { basis, recipientSource } from "../../events/outreach.ts";
 import { count, named, orNull, text } from "../platform/common-schemas.ts";

@@ -3,7 +3,7 @@ import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { formatPercent } from "../platform/format-numbers-and-lists.ts";
 import { escapeControls } from "../platform/escape-control-characters.ts";
 import { DAY_MS, toDay } from "../../projections/parse-log-times.ts";
-import { formatTemplate, type TemplateNames } from "../../projections/results.ts";
+import { formatTemplate, type TemplateNames } from "../../projections/message-outcomes-and-reactions.ts";
 import { VISITORS_ERROR } from "../../projections/estimate-visitors.ts";
 import { formatValues, type Figures, type Grouping, type ResultGroup, type ResultRate } from "./results-figures.ts";
 import type { Interval } from "../projector/parse-day-range.ts";

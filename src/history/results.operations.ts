@@ -1,7 +1,7 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import { countReachableEach, type ReachRules } from "../../projections/contact-outreach-by-campaign.ts";
-import type { Results } from "../../projections/results.ts";
+import type { Results } from "../../projections/message-outcomes-and-reactions.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/format-numbers-and-lists.ts";
 import { operation } from "../platform/operation.ts";

@@ -1,7 +1,13 @@
 import type { ConversionCounts } from "../../projections/conversion-counts.ts";
-import type { Message, Results } from "../../projections/results.ts";
+import type { Message, Results } from "../../projections/message-outcomes-and-reactions.ts";
 import { messageAt } from "../../projections/rewind-results.ts";
-import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits-by-day.ts";
+import {
+  addVisits,
+  noVisits,
+  countVisitors,
+  type VisitCounts,
+  type Visits,
+} from "../../projections/link-clicks-by-day.ts";
 import { DAY_CHARACTERS, toDay } from "../../projections/parse-log-times.ts";
 import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 import { wilsonInterval } from "../platform/proportion-statistics.ts";

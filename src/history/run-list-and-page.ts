@@ -1,10 +1,10 @@
-import type { DataOf, LogStore, Recorded } from "../../events/catalog.ts";
+import type { DataOf, LogStore, Recorded } from "../../events/event-types-and-codec.ts";
 import type { FailureReason, PauseReason, Recipient, Usage } from "../../events/outreach.ts";
 import type { States } from "../../projections/all.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import type { Contact } from "../../projections/contact.ts";
+import type { Contact } from "../../projections/contact-state.ts";
 import { isSameRecipient } from "../../projections/current-run.ts";
-import { findTracked } from "../../projections/results.ts";
+import { findTracked } from "../../projections/message-outcomes-and-reactions.ts";
 import { countContacted, findNumberedRun, RUNS_MAX, type Runs, type RunSummary } from "../../projections/runs.ts";
 import { eventAt, eventsAt } from "../log/event-log.ts";
 import { X_PRICES } from "../networks/x/x-api.ts";

@@ -1,8 +1,8 @@
 import { findContact } from "../../projections/contact-identity.ts";
-import type { Contact } from "../../projections/contact.ts";
+import type { Contact } from "../../projections/contact-state.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
 import { findNumberedRun } from "../../projections/runs.ts";
-import { linkKey, toLinkKey } from "../../projections/find-links-in-text.ts";
+import { linkKey, toLinkKey } from "../../projections/link-keys-and-text-links.ts";
 import type { PageMoment } from "../projector/moment-of-console-page.ts";
 import { EVENT_ID, findEventNear, toReading } from "./find-event.ts";
 import { findRunStart } from "./find-run-events.ts";

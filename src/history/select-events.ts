@@ -1,5 +1,5 @@
 import type { EventStore } from "eventstore-lite";
-import type { EventLike, EventType, Recorded, LogStore } from "../../events/catalog.ts";
+import type { EventLike, EventType, Recorded, LogStore } from "../../events/event-types-and-codec.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import type { Show } from "../log/export-formats/write-export-text.ts";

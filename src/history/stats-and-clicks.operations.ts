@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { countCampaigns, noMessages } from "../../projections/message-totals.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/sum-quarters-to-hours-and-days.ts";
-import { LINK_CHARACTERS_MAX } from "../../projections/find-links-in-text.ts";
-import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
+import { LINK_CHARACTERS_MAX } from "../../projections/link-keys-and-text-links.ts";
+import { noClicks, type SuspectedCounts } from "../../projections/clicks-suspected-as-networks-own.ts";
 import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { countLink, listLinkCounts } from "./count-link-clicks-and-outcomes.ts";
 import { parseLink, streamsOfLink } from "./history-of-recipient-link-or-event.ts";

@@ -1,6 +1,6 @@
 import type { Visits } from "./access/last-visit.ts";
 import { Elysia } from "elysia";
-import type { Account, UsedStates } from "../account/link-account.ts";
+import type { Account, UsedStates } from "../account/link-and-unlink-account.ts";
 import type { Authorization } from "../account/oauth.ts";
 import type { Console } from "../console/render-console.ts";
 import type { Delivery } from "../delivery/wait-for-outcome.ts";

@@ -1,6 +1,6 @@
 // This file finds and checks the identifiers that ads networks give to visitors, such as `fbclid`. It makes none.
 import { parseCookie } from "cookie";
-import type { ClickChannel } from "../../events/channels-and-lanes.ts";
+import type { ClickChannel } from "../../events/channel-and-lane-names.ts";
 import type { VisitorId, VisitorIds } from "../../events/clicks-links-conversions.ts";
 
 interface VisitorIdRule {

@@ -1,5 +1,5 @@
 import type { Links } from "../../projections/links.ts";
-import { linkKey } from "../../projections/find-links-in-text.ts";
+import { linkKey } from "../../projections/link-keys-and-text-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { createPersonalCode, type ShortLink } from "../template/short-link.ts";

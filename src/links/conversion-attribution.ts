@@ -2,10 +2,10 @@ import type { Recipient } from "../../events/outreach.ts";
 import { personalLinkOwner } from "../../events/clicks-links-conversions.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { findLink } from "../../projections/links.ts";
-import { isFetchOfOwn } from "../../projections/results.ts";
-import { linkKey } from "../../projections/find-links-in-text.ts";
+import { isFetchOfOwn } from "../../projections/message-outcomes-and-reactions.ts";
+import { linkKey } from "../../projections/link-keys-and-text-links.ts";
 import { DAY_MS, msOf, toDay } from "../../projections/parse-log-times.ts";
-import { isSuspectedDay } from "../../projections/visits-by-day.ts";
+import { isSuspectedDay } from "../../projections/link-clicks-by-day.ts";
 import { eventsAt, inOrder, STREAMS } from "../log/event-log.ts";
 import type { Reachlog } from "../privacy/log-context-types.ts";
 

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { formatTemplate } from "../../projections/results.ts";
+import { formatTemplate } from "../../projections/message-outcomes-and-reactions.ts";
 import { count, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/format-numbers-and-lists.ts";
 import { operation, pageInput, refusal, refuse } from "../platform/operation.ts";

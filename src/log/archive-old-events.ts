@@ -1,5 +1,5 @@
 import type { ArchivedSegment } from "eventstore-lite/segments";
-import type { DataOf, LogStore } from "../../events/catalog.ts";
+import type { DataOf, LogStore } from "../../events/event-types-and-codec.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/parse-log-times.ts";
 import { makeId, sleep } from "../platform/clock-ids-and-timers.ts";
 import { errorFields } from "../platform/logger.ts";

@@ -1,5 +1,5 @@
 import { StoreError } from "eventstore-lite";
-import { InvalidEvent } from "../../events/event.ts";
+import { InvalidEvent } from "../../events/define-event.ts";
 import { ServiceError, type ErrorKind } from "../platform/service-error.ts";
 
 /**

@@ -9,7 +9,7 @@ import {
   type WitnessConfig,
   type Witnessed,
 } from "eventstore-lite/proof";
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 import { createSafeFetch, NetworkFault } from "../networks/safe-fetch.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { openNote } from "./sign-and-compare-checkpoints.ts";

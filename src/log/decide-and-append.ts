@@ -1,6 +1,6 @@
 import { VersionConflict, type Appended, type IdempotencyKey } from "eventstore-lite";
 import type { EventMetadata, NewEvent, StateContext } from "./event-log.ts";
-import { fenced, type Fenced, type HeldLease } from "./lease.ts";
+import { fenced, type Fenced, type HeldLease } from "./leases-and-roles.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { backoffMs } from "../platform/clock-ids-and-timers.ts";
 

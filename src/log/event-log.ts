@@ -6,9 +6,9 @@ import {
   type EventType,
   type LogStore,
   type Recorded,
-} from "../../events/catalog.ts";
-import type { ChannelName, WebhookChannel } from "../../events/channels-and-lanes.ts";
-import type { EventMeta } from "../../events/event.ts";
+} from "../../events/event-types-and-codec.ts";
+import type { ChannelName, WebhookChannel } from "../../events/channel-and-lane-names.ts";
+import type { EventMeta } from "../../events/define-event.ts";
 import type { Clock, MakeId, Sleep } from "../platform/clock-ids-and-timers.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";

@@ -1,5 +1,5 @@
 import { uptime } from "node:os";
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 import { systemClock, type Clock } from "../platform/clock-ids-and-timers.ts";
 import { formatDuration } from "../platform/format-numbers-and-lists.ts";
 import type { Logger } from "../platform/logger.ts";

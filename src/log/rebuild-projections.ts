@@ -1,6 +1,6 @@
 import { isStoreError, type Snapshot } from "eventstore-lite";
 import { createLogTree } from "eventstore-lite/proof";
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 import { type ProjectionName, projectionOf } from "../../projections/all.ts";
 import { createStates } from "../../projections/fold-states.ts";
 import { createEventLog, type EventMetadata, type NewEvent, STREAMS } from "./event-log.ts";

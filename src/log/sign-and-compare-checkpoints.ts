@@ -11,7 +11,7 @@ import {
   readCheckpointFile,
   signingKeyOf,
 } from "eventstore-lite/proof";
-import type { DataOf, LogStore } from "../../events/catalog.ts";
+import type { DataOf, LogStore } from "../../events/event-types-and-codec.ts";
 import { isoTime, type Clock } from "../platform/clock-ids-and-timers.ts";
 import type { KeyObject } from "node:crypto";
 

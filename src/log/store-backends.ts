@@ -25,11 +25,11 @@ import {
   sqlState,
 } from "eventstore-lite/postgres";
 import { createSegmentFolder, type SegmentStorage } from "eventstore-lite/segments";
-import type { Event, LogStore } from "../../events/catalog.ts";
+import type { Event, LogStore } from "../../events/event-types-and-codec.ts";
 import type { Clock } from "../platform/clock-ids-and-timers.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { logFiles } from "./log-files.ts";
+import { logFiles } from "./log-file-paths.ts";
 import type { LogIdentity } from "./log-fingerprint.ts";
 import { refuseServed } from "./instance-heartbeats.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";

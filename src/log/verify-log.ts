@@ -1,5 +1,5 @@
 import type { CheckpointStore } from "eventstore-lite/proof";
-import type { DataOf, LogStore } from "../../events/catalog.ts";
+import type { DataOf, LogStore } from "../../events/event-types-and-codec.ts";
 import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { errorFields } from "../platform/logger.ts";
 import { classifyError } from "./classify-store-error.ts";

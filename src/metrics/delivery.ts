@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
-import type { LogStore } from "../../events/catalog.ts";
-import { CHANNELS, lanesOf, sortChannels, type ChannelName } from "../../events/channels-and-lanes.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
+import { CHANNELS, lanesOf, sortChannels, type ChannelName } from "../../events/channel-and-lane-names.ts";
 import type { OutcomeType } from "../../events/dispatches-requested-by-events.ts";
 import { channelsOf, type ChannelState } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/pace-and-circuit-breaker.ts";

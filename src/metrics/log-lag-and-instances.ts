@@ -1,10 +1,10 @@
 import type { Registry } from "prom-client";
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import type { Delivery } from "../delivery/wait-for-outcome.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
 import { CLOCK_SKEW_MS_MAX } from "../log/log-time-and-clock-skew.ts";
-import { ROLES } from "../log/lease.ts";
+import { ROLES } from "../log/leases-and-roles.ts";
 import type { Clock } from "../platform/clock-ids-and-timers.ts";
 import type { Projector } from "../projector/projector.ts";
 import { lookUp, lookUpEach } from "./register-instruments.ts";

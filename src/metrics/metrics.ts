@@ -2,7 +2,7 @@ import { readdir, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import Counter from "prom-client/lib/counter.js";
 import Registry from "prom-client/lib/registry.js";
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import { runEnd } from "../../events/outreach.ts";
 import { countCampaigns } from "../../projections/message-totals.ts";
 import { toTokenId, type ApiToken } from "../config/parse-api-tokens.ts";

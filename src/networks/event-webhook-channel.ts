@@ -1,5 +1,5 @@
-import type { Recorded } from "../../events/catalog.ts";
-import type { WebhookChannel } from "../../events/channels-and-lanes.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
+import type { WebhookChannel } from "../../events/channel-and-lane-names.ts";
 import { hideCodes } from "./hide-personal-codes.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "./classify-answer.ts";

@@ -1,5 +1,5 @@
 // Hides recipients' codes in events that readers see: in the API, the console, webhooks and the command line.
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
 import { ERASED } from "../../events/declare-personal-members.ts";
 import { hideCode } from "../template/short-link.ts";
 

@@ -3,8 +3,8 @@
  * network's own files know its URLs, bodies and error codes.
  */
 
-import type { Recorded } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import type { VisitorIds } from "../../events/clicks-links-conversions.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";

@@ -1,5 +1,5 @@
 import { compile, TreeInterpreter } from "@jmespath-community/jmespath";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 
 /**
  * Maximum number of characters of a webhook's event filter, enough for a dozen comparisons. A filter is parsed once,

@@ -4,7 +4,7 @@
  * start.
  */
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
 import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
 import {
@@ -14,10 +14,10 @@ import {
   outreachIn,
 } from "../../projections/contact-outreach-by-campaign.ts";
 import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
-import type { Contact, Contacts } from "../../projections/contact.ts";
+import type { Contact, Contacts } from "../../projections/contact-state.ts";
 import type { Quota } from "../../projections/quota.ts";
 import { isRequested, isSameRecipient, type Run } from "../../projections/current-run.ts";
-import { linksIn } from "../../projections/find-links-in-text.ts";
+import { linksIn } from "../../projections/link-keys-and-text-links.ts";
 import type { SendWindow } from "../config/send-window.ts";
 import { addNewLinks, writeOwnCodes } from "../links/add-and-personalize-links.ts";
 import type { NewEvent } from "../log/event-log.ts";

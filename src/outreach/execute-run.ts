@@ -1,5 +1,5 @@
 import { LeaseLost } from "eventstore-lite";
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
 import type { Recipient, RunEnd, Usage } from "../../events/outreach.ts";
 import { findPerson } from "../../projections/contact-identity.ts";
 import { type NewEvent, STREAMS } from "../log/event-log.ts";
@@ -20,7 +20,7 @@ import {
 } from "./decide.ts";
 import type { Meter } from "./network-cost-in-usd.ts";
 import { createRetry, pause, QUICK_ATTEMPTS_MAX, READ_ATTEMPTS_MAX } from "./pacing-and-retries.ts";
-import { settleOpen } from "./reconcile.ts";
+import { settleOpen } from "./settle-messages-in-doubt.ts";
 import { countFound, countPassed, recordListed, type DryRun } from "./dry-run/record-dry-run-recipients.ts";
 import { callsForAction, stopReason } from "./run-end-and-stop-request.ts";
 import { decideEnd, toNotReached } from "./requested/recipients-named-in-trigger.ts";

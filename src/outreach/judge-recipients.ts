@@ -1,6 +1,6 @@
 import type { NotReachedReason, Recipient, RecipientSource, SkipReason } from "../../events/outreach.ts";
 import { findPerson } from "../../projections/contact-identity.ts";
-import { toRecipient, type Contact } from "../../projections/contact.ts";
+import { toRecipient, type Contact } from "../../projections/contact-state.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
 import { consentForCampaign } from "../../projections/contact-outreach-by-campaign.ts";
 import { judgeKnown, messageRecipient, sourceFor, type OutreachRules, type OutreachState } from "./decide.ts";

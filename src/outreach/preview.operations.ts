@@ -8,7 +8,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { operation, refusal, refuse } from "../platform/operation.ts";
 import { usageError } from "../platform/service-error.ts";
 import { discloseRecipient } from "../privacy/record-personal-data-read.ts";
-import type { Contacts } from "../../projections/contact.ts";
+import type { Contacts } from "../../projections/contact-state.ts";
 import { asOf, describeMomentJson, toMomentJson, type LogReader } from "../projector/operation-states-as-of.ts";
 import { UNKNOWN_RECIPIENT } from "../recipients/recipients.operations.ts";
 import { findNamed, recipientAnswer, recipientName } from "../recipients/resolve-recipient.ts";

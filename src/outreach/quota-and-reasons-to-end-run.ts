@@ -1,6 +1,6 @@
 import type { Basis, KnownRecipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
 import { findPerson } from "../../projections/contact-identity.ts";
-import { isOwnRefusal, type Contacts } from "../../projections/contact.ts";
+import { isOwnRefusal, type Contacts } from "../../projections/contact-state.ts";
 import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
 import type { Run, RunState } from "../../projections/current-run.ts";
 

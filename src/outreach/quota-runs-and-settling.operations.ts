@@ -20,7 +20,7 @@ import { recipientAmong, recipientName } from "../recipients/resolve-recipient.t
 import { usageError } from "../platform/service-error.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";
 import { requestStop } from "./run-end-and-stop-request.ts";
-import { settleMessagesInDoubt } from "./settle-by-operator.ts";
+import { settleMessagesInDoubt } from "./operator-settles-messages-in-doubt.ts";
 import type { StateContext } from "../log/event-log.ts";
 
 interface OutreachReader extends LogReader {

@@ -2,12 +2,12 @@
 import type { Run } from "../../projections/current-run.ts";
 import { SERVICE_METADATA, STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { handle, record, type AppendDecision } from "../log/decide-and-append.ts";
-import { takeLease, type HeldLease, ROLES } from "../log/lease.ts";
+import { takeLease, type HeldLease, ROLES } from "../log/leases-and-roles.ts";
 import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import { errorFields } from "../platform/logger.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { waitForProjections, type OutreachContext, type Waiting } from "./run-context.ts";
-import { countSettled, settleOpen } from "./reconcile.ts";
+import { countSettled, settleOpen } from "./settle-messages-in-doubt.ts";
 import { decideEnd } from "./requested/recipients-named-in-trigger.ts";
 import type { BackgroundTasks } from "./task-tracker.ts";
 

@@ -1,6 +1,6 @@
 import type { Static, TObject } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import type { Campaigns } from "../../projections/campaigns.ts";
 import { findMissingEvidence } from "../../projections/consent.ts";
@@ -29,7 +29,7 @@ import { momentIn, resetsAt } from "./quota-day.ts";
 import { placesLeft, remaining } from "./quota-and-reasons-to-end-run.ts";
 import { describeOptOut } from "./detect-opt-out-replies.ts";
 import { changesAt, isOpen, refusesStart } from "./send-window.ts";
-import { SOURCE_KINDS } from "./sources/sources.ts";
+import { SOURCE_KINDS } from "./sources/open-sources.ts";
 
 /** The settings that pages about runs show. */
 export type RunSettings = Pick<

@@ -1,8 +1,8 @@
 import type { Credentials } from "../account/tokens.ts";
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
 import type { PauseReason, Recipient, RecipientSource } from "../../events/outreach.ts";
 import type { EventMetadata, StateContext } from "../log/event-log.ts";
-import type { HeldLease } from "../log/lease.ts";
+import type { HeldLease } from "../log/leases-and-roles.ts";
 import type { Prices, SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
 import { isoTime } from "../platform/clock-ids-and-timers.ts";

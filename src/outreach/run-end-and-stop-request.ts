@@ -1,5 +1,5 @@
 import { LeaseLost } from "eventstore-lite";
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 import type { RunEnd } from "../../events/outreach.ts";
 import type { Run } from "../../projections/current-run.ts";
 import { SocialError } from "../networks/network.ts";

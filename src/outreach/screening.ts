@@ -1,8 +1,8 @@
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
 import type { Recipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
 import { findContact, findPerson } from "../../projections/contact-identity.ts";
 import { isTriedLast } from "../../projections/contact-outreach-by-campaign.ts";
-import type { Contact } from "../../projections/contact.ts";
+import type { Contact } from "../../projections/contact-state.ts";
 import type { SocialUser } from "../networks/network.ts";
 import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import {
@@ -17,16 +17,16 @@ import {
   type Source,
 } from "./run-context.ts";
 import { judgeKnown, judgeUser, needsLookUp, type Refused } from "./decide.ts";
-import { readNewMessages } from "./inbox.ts";
+import { readNewMessages } from "./read-and-record-inbox-messages.ts";
 import { isForRun } from "./judge-recipients.ts";
 import { eraseLeftClicks } from "../recipients/record-consent.ts";
-import { findOurs, wasRestoredToday, recordKeptOptOuts } from "./after-restore.ts";
+import { findOurs, wasRestoredToday, recordKeptOptOuts } from "./find-what-restored-log-lacks.ts";
 import { toRunEnd, stopReason } from "./run-end-and-stop-request.ts";
 import { pause } from "./pacing-and-retries.ts";
 import { toRequestKey } from "./requested/recipients-named-in-trigger.ts";
 import { placesLeft, reasonToEnd } from "./quota-and-reasons-to-end-run.ts";
 import { isClosedFor, opensAt, windowZone } from "./send-window.ts";
-import { lookUpUsers, namedSource, SOURCE_KINDS, toHandleKey, type TurnSource } from "./sources/sources.ts";
+import { lookUpUsers, namedSource, SOURCE_KINDS, toHandleKey, type TurnSource } from "./sources/open-sources.ts";
 
 /** Acts on the recipients that a run screens: a run writes and records, a dry run notes what a run would do. */
 export interface RunActions {

@@ -1,4 +1,4 @@
-import type { Contact } from "../../projections/contact.ts";
+import type { Contact } from "../../projections/contact-state.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
 import { isoTime } from "../platform/clock-ids-and-timers.ts";
 import type { OpenHours, SendWindow } from "../config/send-window.ts";

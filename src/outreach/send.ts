@@ -17,7 +17,7 @@ import {
   type RunContext,
 } from "./run-context.ts";
 import { decideTurn, isSuppressed, type TurnRefused } from "./decide.ts";
-import { decideSendOutcome, type GiveUp, type OutcomeEvent, type SendDecided } from "./outcomes/send-outcome.ts";
+import { decideSendOutcome, type GiveUp, type OutcomeEvent, type SendDecided } from "./outcomes/decide-send-outcome.ts";
 import { isEnded, refuseFollowUp, refuseWithoutConsent } from "./campaigns/recipient-refusal-rules.ts";
 import { isRecordedPause, RETRY_WAIT_MS_MIN, spacingMs } from "./pacing-and-retries.ts";
 import { refusedForAccount } from "./quota-and-reasons-to-end-run.ts";

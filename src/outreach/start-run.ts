@@ -1,10 +1,10 @@
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { usedAt } from "../../projections/quota.ts";
 import { STREAMS, type EventMetadata } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
-import type { Fenced, HeldLease } from "../log/lease.ts";
+import type { Fenced, HeldLease } from "../log/leases-and-roles.ts";
 import { isSkewed } from "../log/log-time-and-clock-skew.ts";
 import {
   forCampaign,

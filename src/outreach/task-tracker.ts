@@ -1,4 +1,4 @@
-import type { HeldLease } from "../log/lease.ts";
+import type { HeldLease } from "../log/leases-and-roles.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 
 interface TaskDeps {

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { ServiceError } from "./service-error.ts";
-import { systemCode, withPath } from "./system-fault.ts";
+import { systemCode, withPath } from "./describe-system-errors.ts";
 
 /**
  * File mode for files that commands write. Only their owner may read them, because they hold personal data or proofs.

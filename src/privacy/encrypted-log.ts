@@ -1,15 +1,21 @@
 import type { Snapshots } from "eventstore-lite";
 import { SegmentDamaged } from "eventstore-lite/segments";
-import { encryptingCodec, type EncryptingCodec, type Event, makeEvent, type LogStore } from "../../events/catalog.ts";
+import {
+  encryptingCodec,
+  type EncryptingCodec,
+  type Event,
+  makeEvent,
+  type LogStore,
+} from "../../events/event-types-and-codec.ts";
 import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { OpenStoreOptions, StorePlace } from "../log/store-backends.ts";
 import type { MakeId } from "../platform/clock-ids-and-timers.ts";
 import { nextTurn } from "../platform/work-in-time-slices.ts";
 import { lastForgotten, parsePastName } from "../projector/past-snapshots.ts";
-import { applyErasures } from "./retention.ts";
+import { applyErasures } from "./delete-erased-and-expired-keys.ts";
 import type { Keyring } from "./keyring.ts";
-import { keysLost, newestKeys } from "./secrets-binding.ts";
+import { keysLost, newestKeys } from "./bind-secrets-to-log.ts";
 
 export interface EncryptedLog extends LogStore {
   readonly keyring: Keyring;

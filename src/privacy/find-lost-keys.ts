@@ -1,9 +1,9 @@
-import { ENCRYPTED_TYPES, type LogStore } from "../../events/catalog.ts";
-import { ciphertextOf } from "../../events/divide-personal-data.ts";
+import { ENCRYPTED_TYPES, type LogStore } from "../../events/event-types-and-codec.ts";
+import { ciphertextOf } from "../../events/divide-and-encrypt-personal-data.ts";
 import { splitIntoChunks } from "../vault/secret-database.ts";
 import { classifyRef, splitRef } from "./key-store.ts";
 import type { Keyring } from "./keyring.ts";
-import { latestExpiry } from "./retention.ts";
+import { latestExpiry } from "./delete-erased-and-expired-keys.ts";
 
 /**
  * Returns the refs of lost keys: the log names them, and they neither exist nor were deleted on purpose. `asOf`: time

@@ -3,7 +3,7 @@ import type { SegmentStorage } from "eventstore-lite/segments";
 import type { Config } from "../config/config.ts";
 import { type PostgresLog, redactedUrl, type SqliteLog } from "../config/database.ts";
 import { checkpointInVault } from "../log/sign-and-compare-checkpoints.ts";
-import { logFiles, type LogFiles } from "../log/log-files.ts";
+import { logFiles, type LogFiles } from "../log/log-file-paths.ts";
 import { postgresStore, sqliteStore, type StorePlace } from "../log/store-backends.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";

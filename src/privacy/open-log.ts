@@ -1,5 +1,5 @@
 import type { CheckpointStore } from "eventstore-lite/proof";
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 import type { Config } from "../config/config.ts";
 import { clockRecord } from "../log/detect-wrong-clock-at-start.ts";
 import { fileClock, machineClock, serverClock, type LogClock } from "../log/log-time-and-clock-skew.ts";
@@ -8,7 +8,7 @@ import type { Logger } from "../platform/logger.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "./encrypted-log.ts";
 import { keysIn } from "./key-store.ts";
 import { openKeyring } from "./keyring.ts";
-import { bindSecrets, refuseLostKeys, refuseLostLog, type BindOptions } from "./secrets-binding.ts";
+import { bindSecrets, refuseLostKeys, refuseLostLog, type BindOptions } from "./bind-secrets-to-log.ts";
 import { readMasterKey, unlock, type Unlocked } from "../vault/master-key.ts";
 import { openSecretStore } from "../vault/secret-store.ts";
 import { locateLog, type LogPlace } from "./locate-log.ts";

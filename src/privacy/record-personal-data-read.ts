@@ -1,4 +1,4 @@
-import type { DataOf, Recorded } from "../../events/catalog.ts";
+import type { DataOf, Recorded } from "../../events/event-types-and-codec.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 

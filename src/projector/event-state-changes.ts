@@ -1,4 +1,4 @@
-import type { EventType, Recorded } from "../../events/catalog.ts";
+import type { EventType, Recorded } from "../../events/event-types-and-codec.ts";
 import {
   PERSONAL_PROJECTIONS,
   PROJECTION_NAMES,
@@ -8,7 +8,7 @@ import {
   type Rewind,
   type States,
 } from "../../projections/all.ts";
-import type { Contact, Contacts } from "../../projections/contact.ts";
+import type { Contact, Contacts } from "../../projections/contact-state.ts";
 import { createStateDecoder, encodePieces } from "../../projections/encode-state.ts";
 import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 import { DIFFERENCES_MAX, findDifferences, formatPath, formatValue, type Difference } from "./compare-states.ts";

@@ -1,5 +1,5 @@
 import type { Query } from "eventstore-lite";
-import type { EventType, LogStore } from "../../events/catalog.ts";
+import type { EventType, LogStore } from "../../events/event-types-and-codec.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
 import type { Folding, FoldedStates } from "../../projections/fold-states.ts";
 import type { TimeSlices } from "../platform/work-in-time-slices.ts";

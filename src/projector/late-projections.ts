@@ -1,4 +1,4 @@
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 import type { ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/fold-states.ts";
 import { ServiceError } from "../platform/service-error.ts";

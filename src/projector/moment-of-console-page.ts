@@ -1,6 +1,6 @@
 // Finds the moment that a console page shows: now, or the earlier time that its reader chose.
 import type { Query } from "eventstore-lite";
-import type { LogStore, Recorded } from "../../events/catalog.ts";
+import type { LogStore, Recorded } from "../../events/event-types-and-codec.ts";
 import { canRewind, rewindOf, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
 import { findNumberedRun } from "../../projections/runs.ts";
 import { msOf } from "../../projections/parse-log-times.ts";

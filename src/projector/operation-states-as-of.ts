@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 import type { ProjectionName, SomeStates } from "../../projections/all.ts";
 import type { Clock } from "../platform/clock-ids-and-timers.ts";
 import { count, named, orNull, time } from "../platform/common-schemas.ts";

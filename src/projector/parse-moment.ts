@@ -1,4 +1,4 @@
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 import { escapeControls } from "../platform/escape-control-characters.ts";
 import { usageError } from "../platform/service-error.ts";
 

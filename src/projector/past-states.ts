@@ -1,8 +1,8 @@
-import type { EventType, LogStore } from "../../events/catalog.ts";
+import type { EventType, LogStore } from "../../events/event-types-and-codec.ts";
 import type { ProjectionName, States, SomeStates } from "../../projections/all.ts";
 import { within } from "../platform/clock-ids-and-timers.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import { foldTo } from "./fold-to.ts";
+import { foldTo } from "./fold-to-moment.ts";
 import type { Projector } from "./projector.ts";
 
 /** States of projections at past moments. One moment is folded at a time, while the service answers other requests. */

@@ -1,5 +1,5 @@
 import { isStoreError } from "eventstore-lite";
-import type { Recorded, LogStore } from "../../events/catalog.ts";
+import type { Recorded, LogStore } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf } from "../../projections/all.ts";
 import { createStates } from "../../projections/fold-states.ts";
 import { sleep } from "../platform/clock-ids-and-timers.ts";

@@ -1,5 +1,5 @@
 import { isStoreError, type Snapshot } from "eventstore-lite";
-import type { Recorded, LogStore } from "../../events/catalog.ts";
+import type { Recorded, LogStore } from "../../events/event-types-and-codec.ts";
 import {
   PROJECTION_NAMES,
   projectionOf,

@@ -1,4 +1,4 @@
-import type { EventType, LogStore } from "../../events/catalog.ts";
+import type { EventType, LogStore } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES, projectionOf, rewindOf, type ProjectionName } from "../../projections/all.ts";
 import type { FoldedStates } from "../../projections/fold-states.ts";
 import { isReadAlongLog, type Positions } from "./fold-range.ts";

@@ -1,6 +1,6 @@
 import { outreachIn } from "../../projections/contact-outreach-by-campaign.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import type { Contacts } from "../../projections/contact.ts";
+import type { Contacts } from "../../projections/contact-state.ts";
 import { STREAMS, type EventMetadata, type StateContext } from "../log/event-log.ts";
 import { handle, type AppendDecision } from "../log/decide-and-append.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";

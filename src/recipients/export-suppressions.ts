@@ -1,5 +1,5 @@
-import type { LogStore, Recorded } from "../../events/catalog.ts";
-import type { Contact, Contacts } from "../../projections/contact.ts";
+import type { LogStore, Recorded } from "../../events/event-types-and-codec.ts";
+import type { Contact, Contacts } from "../../projections/contact-state.ts";
 import { csvHead, csvRecord } from "../log/export-formats/csv.ts";
 import { exportText, type ExportChunk } from "../log/export-formats/write-export-text.ts";
 import { escapeControls } from "../platform/escape-control-characters.ts";

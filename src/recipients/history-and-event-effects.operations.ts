@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { positionsAbout, toRecipient } from "../../projections/contact.ts";
-import { LINK_CHARACTERS_MAX } from "../../projections/find-links-in-text.ts";
+import { positionsAbout, toRecipient } from "../../projections/contact-state.ts";
+import { LINK_CHARACTERS_MAX } from "../../projections/link-keys-and-text-links.ts";
 import { eventJson, toEventJson } from "../history/event-json.ts";
 import { EVENT_ID, EVENT_NAME, findEvent, isEventName } from "../history/find-event.ts";
 import {

@@ -1,5 +1,5 @@
 import type { Recipient } from "../../events/outreach.ts";
-import { type Contact, type Contacts, toRecipient } from "../../projections/contact.ts";
+import { type Contact, type Contacts, toRecipient } from "../../projections/contact-state.ts";
 import { type EventMetadata, STREAMS } from "../log/event-log.ts";
 import { inTimeSlices } from "../platform/work-in-time-slices.ts";
 import { appendInChunks, type ImportOptions } from "./import.ts";

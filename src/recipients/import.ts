@@ -7,7 +7,7 @@ import {
   NO_CONSENT,
 } from "../../projections/consent.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import { toRecipient, type Contacts } from "../../projections/contact.ts";
+import { toRecipient, type Contacts } from "../../projections/contact-state.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { handle } from "../log/decide-and-append.ts";
 import { nextTurn } from "../platform/work-in-time-slices.ts";

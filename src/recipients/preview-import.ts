@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { consentAfterAll, findMissingEvidence, isConsentLost, NO_CONSENT } from "../../projections/consent.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import { newContact, type Contact, type Contacts } from "../../projections/contact.ts";
+import { newContact, type Contact, type Contacts } from "../../projections/contact-state.ts";
 import { contentAfterImport } from "../../projections/contacts.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { render, type Template } from "../template/template.ts";

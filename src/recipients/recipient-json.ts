@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { basis, skipReason, tracking } from "../../events/outreach.ts";
-import type { Contact } from "../../projections/contact.ts";
+import type { Contact } from "../../projections/contact-state.ts";
 import { named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 
 const evidence = {

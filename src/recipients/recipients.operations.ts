@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { basis, skipReason, tracking, type SkipReason } from "../../events/outreach.ts";
 import { consentFor, NO_CONSENT } from "../../projections/consent.ts";
 import { canRewind } from "../../projections/all.ts";
-import { toRecipient, type Contact, type Contacts } from "../../projections/contact.ts";
+import { toRecipient, type Contact, type Contacts } from "../../projections/contact-state.ts";
 import { contactWithIdAt, peopleAt, type People } from "../../projections/rewind-contacts.ts";
 import { describeConsent } from "../history/sentences/outreach.ts";
 import { formatSentence } from "../history/sentences/sentence-parts.ts";

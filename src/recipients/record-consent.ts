@@ -3,7 +3,7 @@ import type { Recipient } from "../../events/outreach.ts";
 import { KEYS_PER_EVENT_MAX } from "../../events/erasure.ts";
 import { consentAfter, type ConsentRecord, findMissingEvidence } from "../../projections/consent.ts";
 import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
-import type { Contacts } from "../../projections/contact.ts";
+import type { Contacts } from "../../projections/contact-state.ts";
 import { type EventMetadata, type NewEvent, type StateContext, STREAMS } from "../log/event-log.ts";
 import { handle, type HandleOptions } from "../log/decide-and-append.ts";
 import type { FindLinkKeys } from "../privacy/person-keys.ts";

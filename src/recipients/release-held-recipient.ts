@@ -1,6 +1,6 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import { toRecipient, type Contacts } from "../../projections/contact.ts";
+import { toRecipient, type Contacts } from "../../projections/contact-state.ts";
 import { STREAMS, type EventMetadata, type StateContext } from "../log/event-log.ts";
 import { handle, type AppendDecision } from "../log/decide-and-append.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { Recipient } from "../../events/outreach.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import type { Contact, Contacts } from "../../projections/contact.ts";
+import type { Contact, Contacts } from "../../projections/contact-state.ts";
 import { usageError } from "../platform/service-error.ts";
 import { readHandle } from "./file/id-and-handle.ts";
 

@@ -1,6 +1,6 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import type { Contacts } from "../../projections/contact.ts";
+import type { Contacts } from "../../projections/contact-state.ts";
 import { type EventMetadata, type NewEvent, type StateContext, STREAMS } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import type { SocialNetwork } from "../networks/network.ts";

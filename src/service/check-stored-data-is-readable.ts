@@ -2,8 +2,8 @@
 // is intact.
 import { existsSync } from "node:fs";
 import { maintainSqliteLog, type ExaminedLog } from "eventstore-lite";
-import { codec } from "../../events/catalog.ts";
-import { InvalidEvent } from "../../events/event.ts";
+import { codec } from "../../events/event-types-and-codec.ts";
+import { InvalidEvent } from "../../events/define-event.ts";
 import type { Config } from "../config/config.ts";
 import { locateSegments } from "../networks/s3/open-segment-storage.ts";
 import { finding, type Finding } from "./examination-finding.ts";

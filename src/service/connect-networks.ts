@@ -6,7 +6,7 @@ import { createGoogleChatChannel } from "../networks/chat/google-chat.ts";
 import { createLineChannel } from "../networks/messaging/line.ts";
 import { createOpenAiAdsChannel } from "../networks/ads/openai.ts";
 import { createSnapChannel } from "../networks/ads/snap.ts";
-import { createMetaChannel } from "../networks/meta/meta.ts";
+import { createMetaChannel } from "../networks/meta/meta-ads-channel.ts";
 import type { Channel } from "../networks/network.ts";
 import { createLineFetch, createSafeFetch, type SafeFetch } from "../networks/safe-fetch.ts";
 import { createSlackChannel } from "../networks/chat/slack.ts";

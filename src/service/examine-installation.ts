@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { openCheckpoint, type WitnessConfig } from "eventstore-lite/proof";
-import { signHeadNow } from "../log/signed-heads.ts";
+import { signHeadNow } from "../log/sign-heads-and-prove-events.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-time-and-clock-skew.ts";
 import { askWitness, cosignedPosition } from "../log/cosigning.ts";
 import { readMasterKey } from "../vault/master-key.ts";
@@ -16,7 +16,7 @@ import { createSafeFetch, JSON_BODY } from "../networks/safe-fetch.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { connectNetworks } from "./connect-networks.ts";
 import { keysMissing, missingKeys } from "../privacy/find-lost-keys.ts";
-import { refuseLostLog } from "../privacy/secrets-binding.ts";
+import { refuseLostLog } from "../privacy/bind-secrets-to-log.ts";
 import { locateLog } from "../privacy/locate-log.ts";
 import { openLog, openStoredLog } from "../privacy/open-log.ts";
 import { finding, type Finding } from "./examination-finding.ts";

@@ -1,17 +1,17 @@
 import type { Commit } from "eventstore-lite";
 import { listConfiguredChannels } from "../config/optional-parts.ts";
 import type { Config } from "../config/config.ts";
-import { createAnnounce } from "../delivery/suspension.ts";
+import { createAnnounce } from "../delivery/suspend-channel-and-alert-operator.ts";
 import { createEventLog, type EventLog, type LogContext } from "../log/event-log.ts";
 import { makeId as newId, sleep, type Sleep } from "../platform/clock-ids-and-timers.ts";
 import { createLogger, type Logger } from "../platform/logger.ts";
 import { openLog, type LogOverrides, type OpenedLog } from "../privacy/open-log.ts";
 import { createFindLinkKeys } from "../privacy/person-keys.ts";
 import type { Reachlog } from "../privacy/log-context-types.ts";
-import { createEraseHandler } from "../privacy/retention.ts";
+import { createEraseHandler } from "../privacy/delete-erased-and-expired-keys.ts";
 import { createSuppressionHashes } from "../privacy/suppression-hashes.ts";
 import { startProjector } from "../projector/projector.ts";
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 
 /** Replacements for parts of the process; mostly tests give them. */
 export interface ReachlogOverrides extends LogOverrides {

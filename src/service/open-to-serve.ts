@@ -1,9 +1,9 @@
 import type { Config } from "../config/config.ts";
 import { withPort } from "../http/server/listen.ts";
 import { type Instance, joinInstances, singleInstance } from "../log/instance-heartbeats.ts";
-import { createRoles } from "../log/lease.ts";
+import { createRoles } from "../log/leases-and-roles.ts";
 import { noticeCopy, recordRestore } from "../log/notice-and-record-restore.ts";
-import { openSignedHeads } from "../log/signed-heads.ts";
+import { openSignedHeads } from "../log/sign-heads-and-prove-events.ts";
 import { listConfiguredChannels } from "../config/optional-parts.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import type { Logger } from "../platform/logger.ts";

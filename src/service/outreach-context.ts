@@ -5,12 +5,12 @@ import { createTokens } from "../account/tokens.ts";
 import { xPrices } from "../networks/x/x-api.ts";
 import { newestTime, type OutreachContext } from "../outreach/run-context.ts";
 import { createRunReports } from "../outreach/report/make-team-report.ts";
-import { openSources } from "../outreach/sources/sources.ts";
+import { openSources } from "../outreach/sources/open-sources.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
 import { createStopWords, createWishReader } from "../outreach/detect-opt-out-replies.ts";
 import { createOptOutCode } from "../template/short-link.ts";
 import type { Social } from "./connect-networks.ts";
-import type { Account } from "../account/link-account.ts";
+import type { Account } from "../account/link-and-unlink-account.ts";
 import type { Reachlog } from "../privacy/log-context-types.ts";
 
 /**

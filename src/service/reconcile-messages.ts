@@ -1,8 +1,8 @@
 import type { OpenAttempt, Run } from "../../projections/current-run.ts";
 import { listConfiguredChannels } from "../config/optional-parts.ts";
 import { configurationError } from "../config/configuration-error.ts";
-import { createAnnounce } from "../delivery/suspension.ts";
-import { countSettled } from "../outreach/reconcile.ts";
+import { createAnnounce } from "../delivery/suspend-channel-and-alert-operator.ts";
+import { countSettled } from "../outreach/settle-messages-in-doubt.ts";
 import { createRunner } from "../outreach/start-run.ts";
 import type { Logger } from "../platform/logger.ts";
 import { connectNetworks } from "./connect-networks.ts";

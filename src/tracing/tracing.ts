@@ -18,7 +18,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";

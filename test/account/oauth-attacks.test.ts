@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { openService, type ServiceHarness, type Browser, type Deployment } from "../harness/memory/service.ts";
+import { openService, type ServiceHarness, type Browser, type Deployment } from "../harness/in-process/service.ts";
 
 let world: ServiceHarness;
 let service: Deployment;

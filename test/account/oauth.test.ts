@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, test } from "bun:test";
 import { createOAuth, OAuthError, SCOPES, type BasicEncoding, type OAuth } from "../../src/account/oauth.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/local-test-servers.ts";
+import { deadUrl, safeFetchTo, serve, serveRaw } from "../harness/in-process/local-test-servers.ts";
 
 const NOW = Date.parse("2026-03-01T08:00:00Z");
 const REDIRECT = "http://127.0.0.1:3000/social/callback";

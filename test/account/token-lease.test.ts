@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import { createTokenLease } from "../../src/account/tokens.ts";
-import { nextTurn, openAccount, type AccountHarness } from "../harness/memory/simulated-oauth-account.ts";
-import { toLogContext } from "../harness/memory/temporary-log.ts";
+import { nextTurn, openAccount, type AccountHarness } from "../harness/in-process/simulated-oauth-account.ts";
+import { toLogContext } from "../harness/in-process/temporary-log.ts";
 import type { LogContext } from "../../src/log/event-log.ts";
 
 const RENEW_MS = 5_000;

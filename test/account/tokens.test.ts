@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { OAuthError } from "../../src/account/oauth.ts";
 import { SocialError, type SendDmResult } from "../../src/networks/network.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
-import { LIFETIME_MS, openAccount, type AccountHarness } from "../harness/memory/simulated-oauth-account.ts";
+import { LIFETIME_MS, openAccount, type AccountHarness } from "../harness/in-process/simulated-oauth-account.ts";
 
 const FIVE_MINUTES_MS = 300_000;
 const rate = undefined;

@@ -4,8 +4,8 @@ import { newDatabase } from "eventstore-lite/testing";
 import { audit } from "../../src/commands/audit.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { capture, type Captured } from "../harness/capture-command.ts";
-import { openCommands } from "../harness/memory/commands.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { openCommands } from "../harness/in-process/commands.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const imported = (id: string, username: string): NewEvent => addedOf({ id, username }, { basis: "dm_first" });
 

@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { readLines } from "../../src/backup/import-events.ts";
+import { readLines } from "../../src/backup/import-exported-events.ts";
 
 async function* inPieces(bytes: Uint8Array, cuts: readonly number[]): AsyncGenerator<Uint8Array, void, void> {
   let start = 0;

@@ -27,12 +27,12 @@ import { key } from "../../src/commands/master-key.ts";
 import { restoreCommand } from "../../src/commands/restore-and-clock-corrected.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { signChain, signHead } from "../../src/log/sign-and-compare-checkpoints.ts";
-import { logFiles } from "../../src/log/log-files.ts";
+import { logFiles } from "../../src/log/log-file-paths.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture-command.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { contacts, forget } from "../harness/memory/operation-commands.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
+import { contacts, forget } from "../harness/in-process/operation-commands.ts";
 import { isWhole } from "../harness/case-count.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");

@@ -7,14 +7,14 @@ import { audit } from "../../src/commands/audit.ts";
 import { backup, migrate } from "../../src/commands/backup-migrate-and-archive.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { restoreCommand } from "../../src/commands/restore-and-clock-corrected.ts";
-import { contacts, forget, recipients, stats } from "../harness/memory/operation-commands.ts";
+import { contacts, forget, recipients, stats } from "../harness/in-process/operation-commands.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
 import { capture, type Captured } from "../harness/capture-command.ts";
-import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { openCommands, type CommandHarness } from "../harness/in-process/commands.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const NOW = Date.now();
 const imported = (id: string, username: string): NewEvent => addedOf({ id, username }, { basis: "dm_first" });

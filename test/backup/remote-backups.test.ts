@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { randomInt } from "node:crypto";
 import type { Increments } from "../../src/backup/increments-manifest.ts";
-import { hashedName, isFormer } from "../../src/backup/remote-names.ts";
-import { playHistory, type Tally } from "./remote-model/history.ts";
+import { hashedName, isFormer } from "../../src/backup/remote-object-names.ts";
+import { playHistory, type Tally } from "./remote-model/play-backup-history.ts";
 
 /** Number of random histories: enough to find a defect that shows in one of fifty. */
 const HISTORIES = 200;

@@ -13,9 +13,9 @@ import { type Config, loadConfig } from "../../src/config/config.ts";
 import { openSegmentStorage } from "../../src/networks/s3/open-segment-storage.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture-command.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { contacts, forget } from "../harness/memory/operation-commands.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
+import { contacts, forget } from "../harness/in-process/operation-commands.ts";
 import { isWhole } from "../harness/case-count.ts";
 
 type Env = Record<string, string>;

@@ -16,7 +16,7 @@ import { largestMib } from "./resident-memory.ts";
 import { alone, installBullMq, installSqliteOutbox, type Contender, type Peer } from "./install-outbox-peers.ts";
 import { settled } from "./count-and-await-pending-dispatches.ts";
 import { postSome, postSteadily } from "./post-clicks.ts";
-import { startService } from "./server.ts";
+import { startService } from "./start-service-process.ts";
 import { networkSettings, startSinks, type Sinks } from "./start-network-sinks.ts";
 
 /**

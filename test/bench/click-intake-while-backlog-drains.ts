@@ -3,7 +3,7 @@ import { backlogLog } from "./open-backlog-log.ts";
 import { onCopyOf } from "./log-copy.ts";
 import { pendingOf } from "./count-and-await-pending-dispatches.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
-import { startService } from "./server.ts";
+import { startService } from "./start-service-process.ts";
 import { networkSettings, startSinks } from "./start-network-sinks.ts";
 
 /**

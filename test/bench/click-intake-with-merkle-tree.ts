@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { atLeast, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench";
 import { CLIENT, measureClicks, type Measured } from "./post-clicks.ts";
-import { startUnchanged, startWithout } from "./server.ts";
+import { startUnchanged, startWithout } from "./start-service-process.ts";
 
 /**
  * Duration of a round in seconds. In that time a head of the log is signed, so each round includes the work for the

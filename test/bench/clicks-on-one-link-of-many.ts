@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
-import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import { codec, makeEvent, type Event } from "../../events/event-types-and-codec.ts";
 import { COUNTED_LINKS_MAX } from "../../projections/drop-oldest-links.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { CLICK } from "./sample-click.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
-import { startService } from "./server.ts";
+import { startService } from "./start-service-process.ts";
 
 /**
  * Measures the clicks a second on one link in a log with as many links as the service counts separately. Compares them

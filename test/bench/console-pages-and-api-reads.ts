@@ -10,11 +10,11 @@ import {
   type Row,
   timeWithChildren,
 } from "eventstore-lite/bench";
-import { codec, type Event } from "../../events/catalog.ts";
+import { codec, type Event } from "../../events/event-types-and-codec.ts";
 import { onCopyOf } from "./log-copy.ts";
 import { campaignName } from "./generate-campaign-events.ts";
 import { mixedLog } from "./open-mixed-log.ts";
-import { startService } from "./server.ts";
+import { startService } from "./start-service-process.ts";
 
 /** Number of events in the log, about a million of them clicks. */
 const EVENTS = 2_100_000;

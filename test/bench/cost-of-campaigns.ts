@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { atMost, compare, interleave, outputOf, roundsOf, type Bench } from "eventstore-lite/bench";
-import { codec, type Event } from "../../events/catalog.ts";
+import { codec, type Event } from "../../events/event-types-and-codec.ts";
 import { decideTurn, type OutreachRules, type OutreachState } from "../../src/outreach/decide.ts";
 import { rulesForCampaign } from "../../src/outreach/run-rules.ts";
 import { foldLog } from "../harness/fold-log.ts";
-import { RULES } from "../harness/memory/outreach.ts";
+import { RULES } from "../harness/in-process/simulated-outreach-processes.ts";
 import { costOf, describeCosts, type Cost } from "./processor-cost.ts";
 import { campaignName } from "./generate-campaign-events.ts";
 import { mixedLog } from "./open-mixed-log.ts";
@@ -43,12 +43,12 @@ export const campaigns: Bench = async (options) => {
     third: () => decideEach(all, third, people),
   });
   const folded = await interleave(roundsOf(options), {
-    none: () => runProgram<Fold>("fold-process.ts", without),
-    all: () => runProgram<Fold>("fold-process.ts", many),
+    none: () => runProgram<Fold>("measure-fold-time-and-memory.ts", without),
+    all: () => runProgram<Fold>("measure-fold-time-and-memory.ts", many),
   });
   const kept = await interleave(1, {
-    none: () => runProgram<Kept>("contacts-process.ts", without),
-    all: () => runProgram<Kept>("contacts-process.ts", many),
+    none: () => runProgram<Kept>("measure-memory-per-contact.ts", without),
+    all: () => runProgram<Kept>("measure-memory-per-contact.ts", many),
   });
   options.note(
     describeCosts({ "default, no campaigns": decided.none, default: decided.all, "a campaign": decided.third }),

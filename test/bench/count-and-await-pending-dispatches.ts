@@ -1,5 +1,5 @@
 import { type UsualChannel } from "../harness/sample-click.ts";
-import type { Server } from "./server.ts";
+import type { Server } from "./start-service-process.ts";
 
 /** Delay between two reads of the pending dispatches. */
 const LOOK_MS = 5;

@@ -4,10 +4,10 @@
  */
 import { type UsualChannel } from "../harness/sample-click.ts";
 import { openSqliteStore } from "eventstore-lite";
-import { codec, type Event } from "../../events/catalog.ts";
+import { codec, type Event } from "../../events/event-types-and-codec.ts";
 import { WINDOW_MAX } from "../../src/delivery/pace-and-circuit-breaker.ts";
 import { toDispatch } from "../../src/delivery/attempt-dispatches.ts";
-import { createMetaChannel } from "../../src/networks/meta/meta.ts";
+import { createMetaChannel } from "../../src/networks/meta/meta-ads-channel.ts";
 import type { Click } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createSlackChannel } from "../../src/networks/chat/slack.ts";

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
-import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import { codec, makeEvent, type Event } from "../../events/event-types-and-codec.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { deliveryTimeOf, describeTimes, timeOfEach, type DeliveryTime } from "./measure-delivery-processor-time.ts";
-import { startService } from "./server.ts";
+import { startService } from "./start-service-process.ts";
 
 const EVENTS = 20_000;
 const EVENTS_QUICK = 2_000;

@@ -3,7 +3,7 @@ import { atMostMore, compare, interleave, roundsOf, type Bench } from "eventstor
 import { backlogLog } from "./open-backlog-log.ts";
 import { onCopyOf } from "./log-copy.ts";
 import { largestMib } from "./resident-memory.ts";
-import { startService } from "./server.ts";
+import { startService } from "./start-service-process.ts";
 import { networkSettings, startSinks } from "./start-network-sinks.ts";
 
 /** Time in ms until a slow network answers. It is less than half of the timeout of an attempt (5 s). */

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
-import { ciphertextOf } from "../../events/divide-personal-data.ts";
+import { ciphertextOf } from "../../events/divide-and-encrypt-personal-data.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
-import { startUnchanged, startWithout } from "./server.ts";
+import { startUnchanged, startWithout } from "./start-service-process.ts";
 
 /** Number of visitors' addresses of a busy day, used in turn. */
 const ADDRESSES = 20_000;

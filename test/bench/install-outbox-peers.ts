@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outputOf } from "eventstore-lite/bench";
-import { startRedis } from "./redis.ts";
-import { startServer, type Server } from "./server.ts";
+import { startRedis } from "./start-redis.ts";
+import { startServer, type Server } from "./start-service-process.ts";
 
 /** Running program that accepts clicks and delivers them, compared with others. */
 export interface Contender extends Server {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { CLIENT, postClicks } from "./post-clicks.ts";
-import { startUnchanged, startWithout, type Server } from "./server.ts";
+import { startUnchanged, startWithout, type Server } from "./start-service-process.ts";
 
 /** Interval of the scrapes in ms. Prometheus scrapes 15 times less often by default. */
 const SCRAPE_MS = 1_000;

@@ -1,8 +1,8 @@
 import { openSqliteStore } from "eventstore-lite";
 import { atMost, compare, interleave, roundsOf, type Bench, openScan } from "eventstore-lite/bench";
-import { codec, type Event } from "../../events/catalog.ts";
+import { codec, type Event } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { foldTo } from "../../src/projector/fold-to.ts";
+import { foldTo } from "../../src/projector/fold-to-moment.ts";
 import { listPast } from "../../src/projector/past-snapshots.ts";
 import { onCopyOf } from "./log-copy.ts";
 import { mixedLog } from "./open-mixed-log.ts";

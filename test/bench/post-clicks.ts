@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { outputOf, processorTimeOf, type ProcessorTime } from "eventstore-lite/bench";
 import { CLICK, CLICK_PATH } from "./sample-click.ts";
-import type { Server } from "./server.ts";
+import type { Server } from "./start-service-process.ts";
 
 export const CONNECTIONS = 128;
 
@@ -18,14 +18,14 @@ export interface LoadResult {
  * Name of the load client that posts clicks: wrk if it is installed, because a client in JavaScript costs as much
  * processor time as the service that it measures.
  */
-export const CLIENT = Bun.which("wrk") === null ? "load.ts" : "wrk";
+export const CLIENT = Bun.which("wrk") === null ? "http-load-client.ts" : "wrk";
 
 /**
  * Posts clicks as fast as they are answered: from `addresses` client addresses if wrk is installed, otherwise from one.
  */
 export function postClicks(server: string, seconds: number, addresses = 1): Promise<LoadResult> {
   const url = server + CLICK_PATH;
-  if (CLIENT === "load.ts") return postSteadily(server, seconds, 0);
+  if (CLIENT === "http-load-client.ts") return postSteadily(server, seconds, 0);
   const script = join(import.meta.dirname, "click.lua");
   const bounds = ["--threads", "1", "--connections", String(CONNECTIONS), "--duration", `${seconds}s`, "--latency"];
   return run(["wrk", ...bounds, "--script", script, url, "--", CLICK, String(addresses)]);
@@ -61,7 +61,7 @@ export function postSome(server: string, clicks: number): Promise<LoadResult> {
 const POST_SECONDS_MAX = 300;
 
 function runLoad(args: readonly (string | number)[]): Promise<LoadResult> {
-  return run([process.execPath, join(import.meta.dirname, "load.ts"), ...args.map(String)]);
+  return run([process.execPath, join(import.meta.dirname, "http-load-client.ts"), ...args.map(String)]);
 }
 
 /** Runs a load client, whose last line of output is JSON. */

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
-import { codec, type Event } from "../../events/catalog.ts";
+import { codec, type Event } from "../../events/event-types-and-codec.ts";
 import { openSqliteStore } from "eventstore-lite";
 import { atMost, compare, interleave, roundsOf, type Bench, processorTimeOf } from "eventstore-lite/bench";
 import { followLink, type LoadResult } from "./post-clicks.ts";
-import { type Server, startBareRoute, startService } from "./server.ts";
+import { type Server, startBareRoute, startService } from "./start-service-process.ts";
 
 /** Number of visits in a second: a tenth of what one thread can answer. */
 const RATE = 500;

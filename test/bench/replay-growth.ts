@@ -31,6 +31,6 @@ export const growth: Bench = async (options) => {
 
 /** Folds a log in a separate process, so that the measured maximum of memory is that of this fold alone. */
 async function foldIn(file: string): Promise<Fold> {
-  const program = join(import.meta.dirname, "fold-process.ts");
+  const program = join(import.meta.dirname, "measure-fold-time-and-memory.ts");
   return JSON.parse(await outputOf([process.execPath, program, file])) as Fold;
 }

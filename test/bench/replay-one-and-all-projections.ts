@@ -1,6 +1,6 @@
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
-import { codec, type Event } from "../../events/catalog.ts";
+import { codec, type Event } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { costOf, describeCosts, ratesOf } from "./processor-cost.ts";

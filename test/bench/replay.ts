@@ -1,8 +1,8 @@
 import { openSqliteStore } from "eventstore-lite";
 import { atLeast, compare, interleave, roundsOf, type Bench, openScan } from "eventstore-lite/bench";
-import { codec, type Event } from "../../events/catalog.ts";
+import { codec, type Event } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { openExistingLog } from "../../src/commands/shared/log-session.ts";
+import { openExistingLog } from "../../src/commands/shared/open-log-and-record-reads.ts";
 import { foldInWorker } from "../../src/service/fold-in-worker.ts";
 import { rebuild } from "../../src/log/rebuild-projections.ts";
 import { foldLog } from "../harness/fold-log.ts";

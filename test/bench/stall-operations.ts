@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { outputOf } from "eventstore-lite/bench";
-import type { WatchedServer } from "./server.ts";
+import type { WatchedServer } from "./start-service-process.ts";
 
 /** Number of reads in a round. Open pages and Prometheus also read the same path again and again. */
 const READS = 20;

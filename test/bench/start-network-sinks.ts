@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { ClickChannel } from "../../events/channels-and-lanes.ts";
-import { startServer, type Server } from "./server.ts";
+import type { ClickChannel } from "../../events/channel-and-lane-names.ts";
+import { startServer, type Server } from "./start-service-process.ts";
 
 /** Settings of the service that direct the requests to all networks to one address. */
 export function networkSettings(url: string) {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { onCopyOf } from "./log-copy.ts";
 import { mixedLog } from "./open-mixed-log.ts";
-import { startService } from "./server.ts";
+import { startService } from "./start-service-process.ts";
 
 /** Measures the time from the start of the process to the first answer, with a long log and with an empty one. */
 export const start: Bench = async (options) => {

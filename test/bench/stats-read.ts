@@ -3,7 +3,7 @@ import { outputOf, atMost, compare, interleave, roundsOf, type Bench } from "eve
 import { onCopyOf } from "./log-copy.ts";
 import { mixedLog } from "./open-mixed-log.ts";
 import { postSteadily } from "./post-clicks.ts";
-import { startService, type Server } from "./server.ts";
+import { startService, type Server } from "./start-service-process.ts";
 
 const SMALL_EVENTS = 1_000;
 const READS_PER_SECOND = 500;
@@ -47,7 +47,9 @@ export const statsRead: Bench = async (options) => {
       },
     }),
   );
-  options.note(`the intake ran at ${rate.toLocaleString("en")} clicks a second, half of what load.ts got from it`);
+  options.note(
+    `the intake ran at ${rate.toLocaleString("en")} clicks a second, half of what http-load-client.ts got from it`,
+  );
   if (reached < RATE_SHARE_MIN) options.note(`but in one round only ${Math.round(reached * 100)} % of that came`);
   const row = (what: string, value: (latency: Latency) => number, bar?: ReturnType<typeof atMost>) =>
     compare(what, "µs", rounds.large.map(value), rounds.small.map(value), bar);

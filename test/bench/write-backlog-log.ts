@@ -2,8 +2,8 @@
  * Program that appends clicks with a pending dispatch on each of the three channels. Arguments: FILE, number of clicks.
  */
 import { openSqliteStore } from "eventstore-lite";
-import { codec, makeEvent, type Event } from "../../events/catalog.ts";
-import { CLICK_CHANNELS } from "../../events/channels-and-lanes.ts";
+import { codec, makeEvent, type Event } from "../../events/event-types-and-codec.ts";
+import { CLICK_CHANNELS } from "../../events/channel-and-lane-names.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { CLICK } from "./sample-click.ts";

@@ -1,4 +1,4 @@
-import type { ClickChannel } from "../../events/channels-and-lanes.ts";
+import type { ClickChannel } from "../../events/channel-and-lane-names.ts";
 import type { OutcomeType } from "../../events/dispatches-requested-by-events.ts";
 import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/estimate-visitors.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";

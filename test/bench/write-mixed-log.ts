@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type IdempotencyKey, openSqliteStore } from "eventstore-lite";
-import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import { codec, makeEvent, type Event } from "../../events/event-types-and-codec.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/parse-log-times.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createRandom } from "../harness/random.ts";

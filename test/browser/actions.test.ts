@@ -1,7 +1,7 @@
 // These tests operate pages in a browser.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import type { EventType } from "../../events/catalog.ts";
+import type { EventType } from "../../events/event-types-and-codec.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { documentedPath } from "../fuzz/parse-openapi-operations.ts";
 import { overhangOf, violationsOf } from "../harness/accessibility.ts";

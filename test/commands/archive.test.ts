@@ -9,12 +9,12 @@ import { archive, backup } from "../../src/commands/backup-migrate-and-archive.t
 import { replay } from "../../src/commands/replay.ts";
 import { restoreCommand } from "../../src/commands/restore-and-clock-corrected.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
-import { audit, clicks, contacts, forget, stats } from "../harness/memory/operation-commands.ts";
+import { audit, clicks, contacts, forget, stats } from "../harness/in-process/operation-commands.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture-command.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 const DAY_MS = 86_400_000;

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { createStates } from "../../projections/fold-states.ts";
 import { foldToMoment } from "../../src/commands/shared/as-of-option.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
-import { histories } from "../projections/history.ts";
+import { histories } from "../projections/generate-history.ts";
 import { countCases, countSituations } from "../harness/case-count.ts";
 
 const CASES = { numRuns: countCases(1_000) };

@@ -3,15 +3,15 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { CommandUnknownOpts } from "@commander-js/extra-typings";
-import type { DataOf, Recorded } from "../../events/catalog.ts";
+import type { DataOf, Recorded } from "../../events/event-types-and-codec.ts";
 import { isRunnable, runCommand } from "../../src/commands/shared/command.ts";
 import { loadReachlog } from "../../src/commands/shared/root-command.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { capture, NO_TERMINAL } from "../harness/capture-command.ts";
-import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { snapshotOf } from "../projector/rebuild-log.ts";
+import { openCommands, type CommandHarness } from "../harness/in-process/commands.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { snapshotOf } from "../projector/spoil-snapshots-and-rebuild.ts";
 
 const reachlog = await loadReachlog();
 

@@ -1,10 +1,10 @@
 // These tests run parts of the service inside the test process.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { clicks } from "../harness/memory/operation-commands.ts";
+import { clicks } from "../harness/in-process/operation-commands.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { COUNTED_LINKS_MAX } from "../../projections/drop-oldest-links.ts";
-import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/in-process/commands.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const message = { attempt_id: "a", run_id: "r", recipient: { id: "1", username: "ada" } };
 

@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { doctor } from "../../src/commands/doctor.ts";
-import { openCommands } from "../harness/memory/commands.ts";
+import { openCommands } from "../harness/in-process/commands.ts";
 
 const CHAT = { CHAT_WEBHOOK_URL: "https://hooks.slack.com/services/T000/B000/XXXX" };
 const X = { X_CLIENT_ID: "client", MESSAGE_TEMPLATE: "Hi" };

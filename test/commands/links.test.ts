@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { openCommands } from "../harness/memory/commands.ts";
-import { links } from "../harness/memory/operation-commands.ts";
+import { openCommands } from "../harness/in-process/commands.ts";
+import { links } from "../harness/in-process/operation-commands.ts";
 
 test("links are added, imported and listed; refused rows are reported, and a repeated import adds nothing", async () => {
   await using world = await openCommands(undefined, { LINK_BASE: "https://go.example" });

@@ -8,11 +8,11 @@ import { contacts } from "../../projections/contacts.ts";
 import { unlock } from "../../src/vault/master-key.ts";
 import { key } from "../../src/commands/master-key.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { logFiles } from "../../src/log/log-files.ts";
+import { logFiles } from "../../src/log/log-file-paths.ts";
 import { locateLog } from "../../src/privacy/locate-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
-import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { recipients } from "../harness/memory/operation-commands.ts";
+import { openCommands, type CommandHarness } from "../harness/in-process/commands.ts";
+import { recipients } from "../harness/in-process/operation-commands.ts";
 
 let world: CommandHarness;
 beforeEach(async () => {

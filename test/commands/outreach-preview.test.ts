@@ -5,9 +5,9 @@ import { parseTemplate, chooseVariant } from "../../src/template/template.ts";
 import type { Basis, Recipient } from "../../events/outreach.ts";
 import { createStates } from "../../projections/fold-states.ts";
 import { previewOutreach } from "../../src/outreach/preview.operations.ts";
-import { RULES } from "../harness/memory/outreach.ts";
-import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { outreach } from "../harness/memory/operation-commands.ts";
+import { RULES } from "../harness/in-process/simulated-outreach-processes.ts";
+import { openCommands, type CommandHarness } from "../harness/in-process/commands.ts";
+import { outreach } from "../harness/in-process/operation-commands.ts";
 
 const TEMPLATE = "Hi {{name}}, {{company}}\n---\nHello {{name}},\nabout {{company|you}}";
 const { id: TEMPLATE_ID } = parseTemplate(TEMPLATE);

@@ -3,10 +3,10 @@ import { describe, expect, test } from "bun:test";
 import type { RunState } from "../../projections/current-run.ts";
 import { outreach } from "../../src/commands/outreach.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
-import type { Terminal } from "../../src/commands/shared/answers-and-exit-codes.ts";
+import type { Terminal } from "../../src/commands/shared/terminal-answers-and-exit-codes.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/in-process/commands.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 import { formatStatus } from "../../src/commands/outreach/watch.ts";
 import { startStatusLine } from "../../src/commands/shared/progress.ts";
 

@@ -8,12 +8,12 @@ import { audit } from "../../src/commands/audit.ts";
 import { fileClock } from "../../src/log/log-time-and-clock-skew.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
-import { startRetention } from "../../src/privacy/retention.ts";
+import { startRetention } from "../../src/privacy/delete-erased-and-expired-keys.ts";
 import { capture } from "../harness/capture-command.ts";
-import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { forget, forgetClicks } from "../harness/memory/operation-commands.ts";
-import { toLogContext } from "../harness/memory/temporary-log.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/in-process/commands.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { forget, forgetClicks } from "../harness/in-process/operation-commands.ts";
+import { toLogContext } from "../harness/in-process/temporary-log.ts";
 
 const IP = "203.0.113.7";
 

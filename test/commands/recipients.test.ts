@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
 import { findContact } from "../../projections/contact-identity.ts";
-import type { Contacts } from "../../projections/contact.ts";
+import type { Contacts } from "../../projections/contact-state.ts";
 import { contacts } from "../../projections/contacts.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { deriveKey } from "../../src/vault/derive-keys.ts";
@@ -12,14 +12,14 @@ import { audit } from "../../src/commands/audit.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import { capture } from "../harness/capture-command.ts";
-import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/in-process/commands.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 import {
   contact,
   contacts as contactsCommand,
   recipients,
   showHistoryCommand,
-} from "../harness/memory/operation-commands.ts";
+} from "../harness/in-process/operation-commands.ts";
 
 const KEY = new Uint8Array(32).fill(9);
 

@@ -2,13 +2,21 @@
 import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import type { EventStore } from "eventstore-lite";
-import { makeEvent, type Event } from "../../events/catalog.ts";
+import { makeEvent, type Event } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
-import type { Terminal } from "../../src/commands/shared/answers-and-exit-codes.ts";
+import type { Terminal } from "../../src/commands/shared/terminal-answers-and-exit-codes.ts";
 import { replay } from "../../src/commands/replay.ts";
 import type { Rebuilt } from "../../src/log/rebuild-projections.ts";
-import { open, rebuildAll, servedLog, snapshotOf, spoil, storedTexts, truth } from "../projector/rebuild-log.ts";
+import {
+  open,
+  rebuildAll,
+  servedLog,
+  snapshotOf,
+  spoil,
+  storedTexts,
+  truth,
+} from "../projector/spoil-snapshots-and-rebuild.ts";
 import { capture } from "../harness/capture-command.ts";
 
 /** Options of a rebuild that interrupt it once it has folded `position`. */

@@ -12,15 +12,15 @@ import { restoreCommand } from "../../src/commands/restore-and-clock-corrected.t
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { logFiles } from "../../src/log/log-files.ts";
+import { logFiles } from "../../src/log/log-file-paths.ts";
 import { keysIn } from "../../src/privacy/key-store.ts";
 import { locateLog } from "../../src/privacy/locate-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { capture, type Captured, withLog } from "../harness/capture-command.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { contacts, forget, recipients } from "../harness/memory/operation-commands.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
+import { contacts, forget, recipients } from "../harness/in-process/operation-commands.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 

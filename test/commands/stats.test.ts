@@ -1,9 +1,9 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import { stats } from "../harness/memory/operation-commands.ts";
+import { stats } from "../harness/in-process/operation-commands.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { openCommands, timeAt } from "../harness/memory/commands.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { openCommands, timeAt } from "../harness/in-process/commands.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "ann" };

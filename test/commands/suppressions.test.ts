@@ -6,8 +6,8 @@ import { newDatabase } from "eventstore-lite/testing";
 import { suppressions } from "../../src/commands/recipients/import-export-suppressions.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { capture } from "../harness/capture-command.ts";
-import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { openCommands, type CommandHarness } from "../harness/in-process/commands.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const LIST = "username,reason,suppressed_at\nann,opt_out,2025-03-02\n!,opt_out,\nbob,asked by phone,\nANN,,\n";
 

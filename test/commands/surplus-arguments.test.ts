@@ -11,17 +11,17 @@ import {
   recipients,
   outreach,
   token,
-} from "../harness/memory/operation-commands.ts";
+} from "../harness/in-process/operation-commands.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import { demo } from "../../src/commands/development/demo.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { key } from "../../src/commands/master-key.ts";
-import { quota } from "../harness/memory/operation-commands.ts";
+import { quota } from "../harness/in-process/operation-commands.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { restoreCommand } from "../../src/commands/restore-and-clock-corrected.ts";
 import { sandbox } from "../../src/commands/development/sandbox.ts";
 import { serveCommand } from "../../src/commands/serve.ts";
-import { stats } from "../harness/memory/operation-commands.ts";
+import { stats } from "../harness/in-process/operation-commands.ts";
 
 /** Each command, with as many arguments as it accepts. One more argument must be refused. */
 const FULL: readonly (readonly [MakeCommand, string])[] = [

@@ -1,17 +1,17 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { COUNTED_LINKS_MAX } from "../../projections/drop-oldest-links.ts";
-import { makeEvent, type Event } from "../../events/catalog.ts";
+import { makeEvent, type Event } from "../../events/event-types-and-codec.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
-import { clicks, contact, contacts } from "../harness/memory/operation-commands.ts";
+import { clicks, contact, contacts } from "../harness/in-process/operation-commands.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
-import { quota } from "../harness/memory/operation-commands.ts";
+import { quota } from "../harness/in-process/operation-commands.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
-import { stats } from "../harness/memory/operation-commands.ts";
+import { stats } from "../harness/in-process/operation-commands.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { dayIn } from "../../src/outreach/quota-day.ts";
-import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { openCommands, timeAt, type CommandHarness } from "../harness/in-process/commands.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const person = (username: string): NewEvent => addedOf({ username });
 

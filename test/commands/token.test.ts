@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { chownSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { token } from "../harness/memory/operation-commands.ts";
+import { token } from "../harness/in-process/operation-commands.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";
 import { capture, type Captured } from "../harness/capture-command.ts";
 

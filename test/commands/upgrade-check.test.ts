@@ -9,9 +9,9 @@ import { createSegmentFolder } from "eventstore-lite/segments";
 import { upgradeCheck } from "../../src/commands/upgrade-check.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { capture } from "../harness/capture-command.ts";
-import { openCommands } from "../harness/memory/commands.ts";
-import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { openCommands } from "../harness/in-process/commands.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 let folder: TemporaryFolder;
 let env: Record<string, string>;

@@ -3,14 +3,14 @@ import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newDatabase } from "eventstore-lite/testing";
-import { WHAT_IF_RULES } from "../../src/config/what-if.ts";
+import { WHAT_IF_RULES } from "../../src/config/parse-what-if-rules.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { parseTemplate } from "../../src/template/template.ts";
-import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { forget } from "../harness/memory/operation-commands.ts";
+import { openCommands, type CommandHarness } from "../harness/in-process/commands.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { forget } from "../harness/in-process/operation-commands.ts";
 
 const TEMPLATE = "Hi {{name|there}}";
 const ENVIRONMENT = { MESSAGE_TEMPLATE: TEMPLATE, DAILY_LIMIT: "100" };

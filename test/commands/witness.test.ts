@@ -10,7 +10,7 @@ import { witness } from "../../src/commands/witness.ts";
 import { formatOrigin } from "../../src/log/sign-and-compare-checkpoints.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import type { ServiceError } from "../../src/platform/service-error.ts";
-import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
+import { openCommands, type CommandHarness } from "../harness/in-process/commands.ts";
 
 /** Runs `witness serve` until the result is disposed. The result has the settings that the command prints. */
 async function serveWitness(folder: string, key: string, ...more: readonly string[]) {

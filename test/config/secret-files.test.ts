@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../../src/config/config.ts";
 import { secretFiles, settingNames, variables } from "../../src/config/schema.ts";
-import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
 
 const noFile = (): string => {
   throw new Error("no other file is read");

@@ -4,8 +4,8 @@ import { createApp } from "../../src/http/app.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { EXPORT_FORMATS } from "../../src/log/export-formats.ts";
 import { toStored, type ShownEvent } from "../../src/log/export-formats/write-export-text.ts";
-import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/memory/app.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../harness/in-process/app.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const RUN = "01a1fd59-3b3a-7515-964c-67ff53c10ed1";
 const OTHER_RUN = "01a1fd59-3b3b-7515-964c-67ff53c10ed1";

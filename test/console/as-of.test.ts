@@ -4,9 +4,9 @@ import { PAGES as MENU } from "../../src/console/document.tsx";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createApp, type App } from "../../src/http/app.ts";
 import { textsAt } from "./open-console.ts";
-import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
-import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { ask, openApp, type AppHarness } from "../harness/in-process/app.ts";
+import { outcomeOf } from "../harness/in-process/dispatch-outcome-events.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 /** Id of the run. It begins with the time of its start, as real ids do: the search for a run begins at that time. */
 const RUN = `${Date.now()

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { isRunnable } from "../../src/commands/shared/command.ts";
 import { loadReachlog } from "../../src/commands/shared/root-command.ts";
-import type { Terminal } from "../../src/commands/shared/answers-and-exit-codes.ts";
+import type { Terminal } from "../../src/commands/shared/terminal-answers-and-exit-codes.ts";
 
 const reachlog = await loadReachlog();
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createSessions } from "../../src/http/access/session.ts";
 import { createApp, type App } from "../../src/http/app.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
-import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN, createClaims } from "../harness/memory/app.ts";
+import { ask, MASTER_KEY, openApp, post, problemIn, TOKEN, createClaims } from "../harness/in-process/app.ts";
 
 const disposed = disposedAfterEach();
 

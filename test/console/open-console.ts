@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
-import { ask, openApp, post, TOKEN, type AppHarness, type Given } from "../harness/memory/app.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { ask, openApp, post, TOKEN, type AppHarness, type Given } from "../harness/in-process/app.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const disposed = disposedAfterEach();
 

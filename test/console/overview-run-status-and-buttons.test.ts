@@ -1,8 +1,8 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import { makeEvent } from "../../events/catalog.ts";
+import { makeEvent } from "../../events/event-types-and-codec.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
-import { ask, openApp, post, REPORT, type AppHarness, type Given } from "../harness/memory/app.ts";
+import { ask, openApp, post, REPORT, type AppHarness, type Given } from "../harness/in-process/app.ts";
 import type { SkipReason } from "../../events/outreach.ts";
 import { confirmStart, openConsole, pageAt, person, rowsOf, textsAt } from "./open-console.ts";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import { h, type VNode } from "preact";
-import type { Event } from "../../events/catalog.ts";
+import type { Event } from "../../events/event-types-and-codec.ts";
 import { type ProjectionName } from "../../projections/all.ts";
 import { createStates } from "../../projections/fold-states.ts";
 import { loadConfig } from "../../src/config/config.ts";
@@ -16,7 +16,7 @@ import { listTokens } from "../../src/privacy/list-tokens.operations.ts";
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { toOutreachRules } from "../../src/outreach/run-rules.ts";
-import { testLog } from "../harness/memory/number-and-fold-events.ts";
+import { testLog } from "../harness/in-process/number-and-fold-events.ts";
 
 /** Returns the outreach rules of a service without suppressions. */
 const commonRules = async () =>

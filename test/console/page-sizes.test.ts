@@ -1,12 +1,12 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { quarterAt } from "../../projections/count-by-quarter-hour.ts";
-import { noClicks } from "../../projections/suspected-clicks.ts";
+import { noClicks } from "../../projections/clicks-suspected-as-networks-own.ts";
 import { DAY_MS } from "../../projections/parse-log-times.ts";
 import { noMessages } from "../../projections/message-totals.ts";
 import { PAGES } from "../../src/console/document.tsx";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { createMixedLife } from "../harness/memory/write-busy-service-log.ts";
+import { createMixedLife } from "../harness/in-process/write-busy-service-log.ts";
 import { openConsole, pageAt } from "./open-console.ts";
 
 /** Limit of a page's HTML before compression, in bytes. A proxy may compress it, but a phone parses all of it. */

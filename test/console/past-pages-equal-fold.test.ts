@@ -12,14 +12,14 @@ import { resultsPage } from "../../src/console/pages/results.tsx";
 import { runsPage } from "../../src/console/pages/run-list-and-page.tsx";
 import type { ConsolePage } from "../../src/console/page-context.ts";
 import { forgetPerson } from "../../src/privacy/forget-person-or-address.ts";
-import { foldTo } from "../../src/projector/fold-to.ts";
+import { foldTo } from "../../src/projector/fold-to-moment.ts";
 import { createPageMoments } from "../../src/projector/moment-of-console-page.ts";
 import { createPastStates, type PastStates } from "../../src/projector/past-states.ts";
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { foldLog } from "../harness/fold-log.ts";
-import { ENGINES, openInstance } from "../harness/memory/open-one-of-several-instances.ts";
+import { ENGINES, openInstance } from "../harness/in-process/open-one-of-several-instances.ts";
 import { toOutreachRules } from "../../src/outreach/run-rules.ts";
-import { createMixedLife } from "../harness/memory/write-busy-service-log.ts";
+import { createMixedLife } from "../harness/in-process/write-busy-service-log.ts";
 
 /** Returns the outreach rules of a service without suppressions. */
 const commonRules = async () =>

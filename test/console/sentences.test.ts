@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { describeEvent } from "../../src/history/event-sentences.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
+import { outcomeOf } from "../harness/in-process/dispatch-outcome-events.ts";
 import { oddIn } from "../harness/unexpected-html.ts";
 import { click, openConsole, pageAt, person, textsAt } from "./open-console.ts";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { disposedAfterEach } from "../harness/dispose.ts";
 import { LOOK_AGAIN_MS } from "../../src/http/access/session.ts";
-import { ask, createClaims, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
+import { ask, createClaims, openApp, post, problemIn, TOKEN } from "../harness/in-process/app.ts";
 
 const disposed = disposedAfterEach();
 

@@ -1,10 +1,10 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
-import { createAnnounce } from "../../src/delivery/suspension.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
+import { createAnnounce } from "../../src/delivery/suspend-channel-and-alert-operator.ts";
 import type { Logger } from "../../src/platform/logger.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { openDelivery } from "../harness/memory/delivery.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { openDelivery } from "../harness/in-process/delivery.ts";
 
 function silent(warned: string[] = []): Logger {
   return { debug() {}, info() {}, warn: (text) => warned.push(text), error() {} };

@@ -1,6 +1,6 @@
 // These tests call the code directly.
 import { describe, expect, test } from "bun:test";
-import { codec, makeEvent } from "../../events/catalog.ts";
+import { codec, makeEvent } from "../../events/event-types-and-codec.ts";
 import { isFinal } from "../../events/dispatches-requested-by-events.ts";
 import {
   type Attempt,

@@ -1,8 +1,8 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { isClickOn, matchesEnding, parseDispatchFilter } from "../../src/delivery/dead-letter-filter.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const BERLIN = "Europe/Berlin";
 

@@ -1,9 +1,9 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { DELIVERED, fakeChannel, throttled, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
-import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { DELIVERED, fakeChannel, throttled, UNAVAILABLE } from "../harness/in-process/fake-channel.ts";
+import { NOTIFY, openDelivery } from "../harness/in-process/delivery.ts";
 
 const TEST: NewEvent = { type: "ChannelTestRequested", data: { channels: ["chat", "messaging"] } };
 

@@ -5,7 +5,7 @@ import { pendingOf } from "../../projections/deliveries.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { EVENT_REQUESTS_MAX } from "../../src/delivery/outcome-recorder.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
 import {
   DELIVERED,
   fakeChannel,
@@ -15,11 +15,11 @@ import {
   throttled,
   UNAVAILABLE,
   type FakeChannel,
-} from "../harness/memory/fake-channel.ts";
-import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
+} from "../harness/in-process/fake-channel.ts";
+import { NOTIFY, openDelivery } from "../harness/in-process/delivery.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { Tracing } from "../../src/tracing/tracing.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 /** Fake channel that accepts clicks in batches; `answer` decides the outcome of each click. */
 function batching(max: number, answer: (click: Click, batch: number) => DispatchResult = () => DELIVERED) {

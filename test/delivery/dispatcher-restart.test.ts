@@ -2,14 +2,14 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { openSqliteStore } from "eventstore-lite";
-import { codec } from "../../events/catalog.ts";
+import { codec } from "../../events/event-types-and-codec.ts";
 import { deliveries, isSettled, type Deliveries, pendingOf } from "../../projections/deliveries.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
 import { countCases } from "../harness/case-count.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harness/in-process/fake-channel.ts";
 import { encodeState } from "../../projections/encode-state.ts";
-import { eventually, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
+import { eventually, openDelivery, type DeliveryHarness } from "../harness/in-process/delivery.ts";
 
 /** fast-check generator of the course of a dispatch: the number of failed attempts, then its end. */
 const fate = fc.record({

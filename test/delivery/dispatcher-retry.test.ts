@@ -13,10 +13,10 @@ import {
   REFUSED,
   throttled,
   UNAVAILABLE,
-} from "../harness/memory/fake-channel.ts";
-import { eventually, NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
-import { fakeTime } from "../harness/memory/fake-time.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
+} from "../harness/in-process/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery, type DeliveryHarness } from "../harness/in-process/delivery.ts";
+import { fakeTime } from "../harness/in-process/fake-time.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
 
 const HOUR_MS = 3_600_000;
 

@@ -1,12 +1,12 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import { CLICK_CHANNELS } from "../../events/channels-and-lanes.ts";
+import { CLICK_CHANNELS } from "../../events/channel-and-lane-names.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { WINDOW_MAX } from "../../src/delivery/pace-and-circuit-breaker.ts";
-import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
-import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/in-process/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery } from "../harness/in-process/delivery.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 describe("every click", () => {
   test("is delivered once to each channel that it names, with its outcome in the log", async () => {

@@ -1,9 +1,9 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { createIntakePriority } from "../../src/delivery/pace-and-circuit-breaker.ts";
-import { fakeChannel } from "../harness/memory/fake-channel.ts";
-import { fakeTime } from "../harness/memory/fake-time.ts";
-import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
+import { fakeChannel } from "../harness/in-process/fake-channel.ts";
+import { fakeTime } from "../harness/in-process/fake-time.ts";
+import { NOTIFY, openDelivery } from "../harness/in-process/delivery.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { Channel } from "../../src/networks/network.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
 import {
   DELIVERED,
   fakeChannel,
@@ -11,8 +11,8 @@ import {
   UNAVAILABLE,
   type Answer,
   type FakeChannel,
-} from "../harness/memory/fake-channel.ts";
-import { eventually, NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
+} from "../harness/in-process/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery, type DeliveryHarness } from "../harness/in-process/delivery.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { isWhole } from "../harness/case-count.ts";
 import { live } from "./model/play-history.ts";
-import { histories } from "./model/steps.ts";
+import { histories } from "./model/generate-delivery-histories.ts";
 
 /** Number of random histories: all of them with the fault tests, a part with all other tests. */
 const HISTORIES = isWhole ? 200 : 50;

@@ -4,9 +4,9 @@ import { StoreFull } from "eventstore-lite/testing";
 import { deliveries } from "../../projections/deliveries.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import type { NewEvent, EventLog } from "../../src/log/event-log.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
-import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/in-process/fake-channel.ts";
+import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/in-process/delivery.ts";
 
 /**
  * After each of these events, the dispatcher reads its lanes (queues) from the log again. An entry holds words for the

@@ -4,10 +4,10 @@ import { StoreFull } from "eventstore-lite/testing";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { serverClock } from "../../src/log/log-time-and-clock-skew.ts";
 import type { Channel, DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "../harness/memory/fake-channel.ts";
-import { listLetters } from "../harness/memory/list-dead-letters.ts";
-import { eventually, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { DELIVERED, fakeChannel, gate, throttled, type Answer } from "../harness/in-process/fake-channel.ts";
+import { listLetters } from "../harness/in-process/list-dead-letters.ts";
+import { eventually, openDelivery, type DeliveryHarness } from "../harness/in-process/delivery.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,9 +1,9 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import type { EventType, Recorded } from "../../events/catalog.ts";
-import type { WebhookChannel } from "../../events/channels-and-lanes.ts";
+import type { EventType, Recorded } from "../../events/event-types-and-codec.ts";
+import type { WebhookChannel } from "../../events/channel-and-lane-names.ts";
 import { findChannel, listChannels } from "../../projections/deliveries.ts";
-import { findLetters } from "../../src/delivery/dead-letters.ts";
+import { findLetters } from "../../src/delivery/find-and-decide-dead-letters.ts";
 import { readDispatches, toDispatchJson } from "../../src/delivery/undelivered-pages.ts";
 import { updateSubscriptions } from "../../src/delivery/webhook-subscriptions.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
@@ -17,10 +17,10 @@ import {
   UNAVAILABLE,
   type Answer,
   type FakeChannel,
-} from "../harness/memory/fake-channel.ts";
-import { eventually, NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
-import { fakeTime } from "../harness/memory/fake-time.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
+} from "../harness/in-process/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery, type DeliveryHarness } from "../harness/in-process/delivery.ts";
+import { fakeTime } from "../harness/in-process/fake-time.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
 
 const CRM = "webhook-crm";
 

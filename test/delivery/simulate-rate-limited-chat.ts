@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
 import { pendingOf } from "../../projections/deliveries.ts";
-import { DELIVERED, fakeChannel, throttled } from "../harness/memory/fake-channel.ts";
-import { fakeTime } from "../harness/memory/fake-time.ts";
-import { openDelivery } from "../harness/memory/delivery.ts";
-import { outcomesIn } from "../harness/memory/dispatch-outcome-events.ts";
+import { DELIVERED, fakeChannel, throttled } from "../harness/in-process/fake-channel.ts";
+import { fakeTime } from "../harness/in-process/fake-time.ts";
+import { openDelivery } from "../harness/in-process/delivery.ts";
+import { outcomesIn } from "../harness/in-process/dispatch-outcome-events.ts";
 
 const DIGEST_AFTER_MS = 30_000;
 

@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import { fakeChannel, gate } from "../harness/memory/fake-channel.ts";
-import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
+import { fakeChannel, gate } from "../harness/in-process/fake-channel.ts";
+import { NOTIFY, openDelivery } from "../harness/in-process/delivery.ts";
 
 test("after a stop begins, no click is sent, but a notification still is", async () => {
   const held = gate();

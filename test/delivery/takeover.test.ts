@@ -1,13 +1,13 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { Channel } from "../../src/networks/network.ts";
-import { DELIVERED, fakeChannel, gate, UNAVAILABLE, type FakeChannel } from "../harness/memory/fake-channel.ts";
-import { eventually, NOTIFY, openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
-import { fakeTime, type FakeTime } from "../harness/memory/fake-time.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { createReach } from "../harness/memory/interrupt-log-access.ts";
+import { DELIVERED, fakeChannel, gate, UNAVAILABLE, type FakeChannel } from "../harness/in-process/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery, passUntil, type DeliveryHarness } from "../harness/in-process/delivery.ts";
+import { fakeTime, type FakeTime } from "../harness/in-process/fake-time.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { createReach } from "../harness/in-process/interrupt-log-access.ts";
 
 /**
  * Time in ms until another instance takes over from one that hangs: its lease must expire, and the other instance must

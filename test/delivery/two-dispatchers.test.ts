@@ -1,22 +1,22 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
-import type { Recorded } from "../../events/catalog.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { findChannel, pendingOf } from "../../projections/deliveries.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import type { Channel } from "../../src/networks/network.ts";
-import { fakeTime } from "../harness/memory/fake-time.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
-import { createReach, type Reach } from "../harness/memory/interrupt-log-access.ts";
-import { auditLog, auditOrder, auditRequests, auditTruth } from "./model/audit.ts";
+import { fakeTime } from "../harness/in-process/fake-time.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { openDelivery, passUntil, type DeliveryHarness } from "../harness/in-process/delivery.ts";
+import { createReach, type Reach } from "../harness/in-process/interrupt-log-access.ts";
+import { auditLog, auditOrder, auditRequests, auditTruth } from "./model/check-log-after-history.ts";
 import { createRandom } from "../harness/random.ts";
 import { isWhole } from "../harness/case-count.ts";
 import type { Kind } from "./model/network-answers.ts";
 import { clickOf, logOf, resumeAll, subscribed, textOf } from "./model/play-history.ts";
 import { createNetwork, type Life, type Network } from "./model/network.ts";
-import { HOUR_MS, MINUTE_MS, SUBSCRIPTIONS } from "./model/steps.ts";
+import { HOUR_MS, MINUTE_MS, SUBSCRIPTIONS } from "./model/generate-delivery-histories.ts";
 import { createOrderWatch, isFinal, outcomesOf } from "./model/check-requests.ts";
 
 /** Number of random histories in a round. The test repeats rounds until enough claims were in doubt, which is rare. */

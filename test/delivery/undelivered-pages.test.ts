@@ -1,11 +1,11 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import type { EventStore, Query } from "eventstore-lite";
-import type { Event, Recorded } from "../../events/catalog.ts";
-import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
+import type { Event, Recorded } from "../../events/event-types-and-codec.ts";
+import { outcomeOf } from "../harness/in-process/dispatch-outcome-events.ts";
 import { deliveries } from "../../projections/deliveries.ts";
 import { listEnded } from "../../projections/dead-letters.ts";
-import { findLetters } from "../../src/delivery/dead-letters.ts";
+import { findLetters } from "../../src/delivery/find-and-decide-dead-letters.ts";
 import { readDispatchPage, type ListCursor } from "../../src/delivery/undelivered-pages.ts";
 
 const CHANNELS = ["ads", "chat"] as const;

@@ -1,9 +1,9 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
-import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harness/in-process/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery } from "../harness/in-process/delivery.ts";
 
 /**
  * Time limit in ms of the wait for an outcome. It is longer than any of these tests takes, so the wait ends only by the

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import { countFreeTexts, warnOfTexts, watchFreeTexts } from "../../src/delivery/warn-of-few-free-messages.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
-import { fakeChannel } from "../harness/memory/fake-channel.ts";
-import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
-import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
+import { fakeChannel } from "../harness/in-process/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery } from "../harness/in-process/delivery.ts";
+import { outcomeOf } from "../harness/in-process/dispatch-outcome-events.ts";
 
 type House = Awaited<ReturnType<typeof openDelivery>>;
 

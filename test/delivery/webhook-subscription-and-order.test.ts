@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import type { EventType } from "../../events/catalog.ts";
+import type { EventType } from "../../events/event-types-and-codec.ts";
 import type { Dispatch } from "../../src/networks/network.ts";
 import { createOutboxReader, WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
 import { decideSubscription, updateSubscriptions } from "../../src/delivery/webhook-subscriptions.ts";
@@ -13,11 +13,11 @@ import {
   UNAVAILABLE,
   type Answer,
   type FakeChannel,
-} from "../harness/memory/fake-channel.ts";
-import { eventually, NOTIFY, openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
-import { fakeTime } from "../harness/memory/fake-time.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { createReach } from "../harness/memory/interrupt-log-access.ts";
+} from "../harness/in-process/fake-channel.ts";
+import { eventually, NOTIFY, openDelivery, passUntil, type DeliveryHarness } from "../harness/in-process/delivery.ts";
+import { fakeTime } from "../harness/in-process/fake-time.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { createReach } from "../harness/in-process/interrupt-log-access.ts";
 
 const subscribed = (...types: EventType[]): NewEvent => ({
   type: "WebhookSubscribed",

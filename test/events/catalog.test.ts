@@ -3,11 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
 import { openSqliteStore, type Codec, type NewEvent, type Recorded as Stored } from "eventstore-lite";
 import * as fc from "fast-check";
-import { codec, compileSpecs, createCodec, eventSpecs, makeEvent } from "../../events/catalog.ts";
-import { InvalidEvent } from "../../events/event.ts";
-import { defineEvent } from "../../events/event.ts";
-import { anyEvent } from "./from-schema.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
+import { codec, compileSpecs, createCodec, eventSpecs, makeEvent } from "../../events/event-types-and-codec.ts";
+import { InvalidEvent } from "../../events/define-event.ts";
+import { defineEvent } from "../../events/define-event.ts";
+import { anyEvent } from "./generate-events-from-schema.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
 
 const ID = "019a9f00-0000-7000-8000-000000000001";
 

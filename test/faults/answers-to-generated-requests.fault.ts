@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { BARE, TROUBLED, WHOLE } from "../fuzz/fixed-deployments.ts";
 import { fuzz } from "../fuzz/fuzz.ts";
-import { expectSound } from "../fuzz/expect-sound.ts";
+import { expectSound } from "../fuzz/expect-healthy-service-after-fuzz.ts";
 import { isWhole } from "../harness/case-count.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 31));

@@ -4,7 +4,7 @@ import { newDatabase } from "eventstore-lite/testing";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import type { OpenedLog } from "../../src/privacy/open-log.ts";
 import { withLog } from "../harness/capture-command.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 import { ended, openInstallation, type Installation } from "../harness/process.ts";
 import { isWhole } from "../harness/case-count.ts";
 

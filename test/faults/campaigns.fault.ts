@@ -32,7 +32,7 @@ import {
   type TrialBooks,
   type TrialCampaign,
 } from "./check-trial-campaigns.ts";
-import { idle } from "./intents-per-day.ts";
+import { idle } from "./expect-daily-limit-kept.ts";
 import { createFakeClock, fakeClock, type FakeClock } from "./fake-clock.ts";
 import { libfaketime } from "./required-tools.ts";
 import { expectWhole } from "./expect-whole-log.ts";

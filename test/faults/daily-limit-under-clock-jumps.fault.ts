@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { authorize, openInstallation, stop, until, type Running, type Installation } from "../harness/process.ts";
-import { expectDaysKept, idle } from "./intents-per-day.ts";
+import { expectDaysKept, idle } from "./expect-daily-limit-kept.ts";
 import { fakeClock } from "./fake-clock.ts";
 import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { libfaketime } from "./required-tools.ts";

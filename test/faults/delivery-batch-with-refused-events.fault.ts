@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { ended } from "./settled-dispatches.ts";
+import { ended } from "./stop-service-after-dispatches-settle.ts";
 import { NO_DIGESTS, openLives } from "./killed-services.ts";
 import { createLoad } from "./delivery-load.ts";
 import { NETWORK_ROWS, settingsWith } from "./delivery-network-table.ts";

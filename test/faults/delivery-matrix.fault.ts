@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { runCase } from "./delivery-case.ts";
+import { runCase } from "./run-delivery-fault-case.ts";
 import { FAULT_ROWS } from "./delivery-faults.ts";
 import { createGate } from "./limit-concurrent-cases.ts";
 import { NETWORK_ROWS } from "./delivery-network-table.ts";

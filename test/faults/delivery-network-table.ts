@@ -1,5 +1,5 @@
-import type { ClickChannel } from "../../events/channels-and-lanes.ts";
-import type { Network } from "../../sandbox/network-origins.ts";
+import type { ClickChannel } from "../../events/channel-and-lane-names.ts";
+import type { Network } from "../../sandbox/network-origins-and-refusals.ts";
 import type { Recorded } from "../../sandbox/record-received.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../sandbox/service-settings.ts";

@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import { exported, type Installation } from "../harness/process.ts";
 import type { Kill } from "./killed-services.ts";
 import type { NetworkRow } from "./delivery-network-table.ts";

@@ -1,4 +1,4 @@
-import type { Folded } from "../../events/catalog.ts";
+import type { Folded } from "../../events/event-types-and-codec.ts";
 import { deliveries, pendingOf, type ChannelState, type Deliveries } from "../../projections/deliveries.ts";
 import { arrivedByName, type Lives } from "./killed-services.ts";
 import type { NetworkRow } from "./delivery-network-table.ts";

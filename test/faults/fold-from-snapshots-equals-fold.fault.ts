@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Snapshot } from "eventstore-lite";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { decodeState, encodeState } from "../../projections/encode-state.ts";
-import { logFiles } from "../../src/log/log-files.ts";
+import { logFiles } from "../../src/log/log-file-paths.ts";
 import { unpackState } from "../../src/projector/past-snapshots.ts";
 import { filePlace } from "../../src/privacy/locate-log.ts";
 import { openLogAt } from "../../src/privacy/open-log.ts";

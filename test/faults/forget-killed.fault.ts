@@ -7,7 +7,7 @@ import { toExitCode } from "../../src/commands/shared/exit-code.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { capture } from "../harness/capture-command.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
-import { forget } from "../harness/memory/operation-commands.ts";
+import { forget } from "../harness/in-process/operation-commands.ts";
 
 /** Number of kills. Each comes soon after the log has grown, mostly between the event and the end of the deletion. */
 const ROUNDS = 10;

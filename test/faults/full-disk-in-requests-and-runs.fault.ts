@@ -5,7 +5,7 @@ import { authorize, BEARER, exported, openInstallation, until, type Running, sto
 import { click, startLoad } from "./click-load.ts";
 import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { NO_CHANNELS } from "./no-channels.ts";
-import { mountSmallDisk } from "./small-disk.ts";
+import { mountSmallDisk } from "./small-and-failing-disks.ts";
 import { isRoot } from "./required-tools.ts";
 import { lossesOf } from "./expect-whole-log.ts";
 

@@ -13,7 +13,7 @@ import {
 } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
-const PROGRAM = join(import.meta.dirname, "../process/programs/shared-instance.ts");
+const PROGRAM = join(import.meta.dirname, "../process/programs/instance-with-short-leases.ts");
 
 /**
  * Starts one of several instances of a log, with leases of a tenth of their usual duration; it ends with its

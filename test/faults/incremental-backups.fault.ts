@@ -9,10 +9,10 @@ import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import type { OpenedLog } from "../../src/privacy/open-log.ts";
 import { capture, withLog } from "../harness/capture-command.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 import { openInstallation } from "../harness/process.ts";
-import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
-import { mountFailingDisk, mountSmallDisk } from "./small-disk.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
+import { mountFailingDisk, mountSmallDisk } from "./small-and-failing-disks.ts";
 import { has, isRoot } from "./required-tools.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");

@@ -11,7 +11,7 @@ import {
   type Installation,
   type Running,
 } from "../harness/process.ts";
-import { expectDaysKept, idle } from "./intents-per-day.ts";
+import { expectDaysKept, idle } from "./expect-daily-limit-kept.ts";
 import { createFakeClock, type FakeClock } from "./fake-clock.ts";
 import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { libfaketime } from "./required-tools.ts";

@@ -6,7 +6,7 @@ import { startProxy, type Proxy, type Verdict, startPostgres, type PostgresServe
 import { authorize, BEARER, exported, until, type Running } from "../harness/process.ts";
 import { createPick } from "../outreach/model/step-scheduler.ts";
 import { attemptsOf } from "./recorded-message-attempts.ts";
-import { expectDaysKept } from "./intents-per-day.ts";
+import { expectDaysKept } from "./expect-daily-limit-kept.ts";
 import { countArrivals, rowOf } from "./delivery-network-table.ts";
 import { recordsOf } from "./delivery-records.ts";
 import { faultsOfDispatch } from "./delivery-rules.ts";

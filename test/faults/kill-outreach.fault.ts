@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { createPick } from "../outreach/model/step-scheduler.ts";
 import { authorize, openInstallation, until, type Running, type Installation, stop, kill } from "../harness/process.ts";
 import { attemptsOf } from "./recorded-message-attempts.ts";
-import { expectDaysKept, idle } from "./intents-per-day.ts";
+import { expectDaysKept, idle } from "./expect-daily-limit-kept.ts";
 import { arrivals } from "./add-people-and-count-messages.ts";
 import { isWhole } from "../harness/case-count.ts";
 import { expectWhole } from "./expect-whole-log.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import type { Person } from "../../sandbox/x/people.ts";
-import { outcomesIn } from "../harness/memory/dispatch-outcome-events.ts";
+import { outcomesIn } from "../harness/in-process/dispatch-outcome-events.ts";
 import {
   authorize,
   exported,

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import type { ChannelName } from "../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../events/channel-and-lane-names.ts";
 import { BEARER, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { arrivalsAt, isOfChannel, nameOf, unlimit, type NetworkRow } from "./delivery-network-table.ts";
 import { fakeClock } from "./fake-clock.ts";

@@ -11,7 +11,7 @@ import {
 } from "../harness/process.ts";
 import { newDatabase } from "eventstore-lite/testing";
 import { isWhole } from "../harness/case-count.ts";
-import { idle } from "./intents-per-day.ts";
+import { idle } from "./expect-daily-limit-kept.ts";
 import { expireLeases } from "./instances.ts";
 import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { expectWhole } from "./expect-whole-log.ts";

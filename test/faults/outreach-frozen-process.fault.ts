@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Fault } from "../../sandbox/faults.ts";
 import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
 import { attemptsOf } from "./recorded-message-attempts.ts";
-import { idle } from "./intents-per-day.ts";
+import { idle } from "./expect-daily-limit-kept.ts";
 import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { histories } from "../outreach/model/run-random-histories.ts";
 import { createLogs } from "../outreach/model/log-with-copies.ts";
-import { createTally } from "../outreach/model/tally.ts";
+import { createTally } from "../outreach/model/count-situations-in-histories.ts";
 import { isWhole } from "../harness/case-count.ts";
 
 /**

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BEARER, openInstallation, until, stop } from "../harness/process.ts";
 import { click, startLoad } from "./click-load.ts";
-import { mountFailingDisk } from "./small-disk.ts";
+import { mountFailingDisk } from "./small-and-failing-disks.ts";
 import { has, isRoot } from "./required-tools.ts";
 import { lossesOf } from "./expect-whole-log.ts";
 

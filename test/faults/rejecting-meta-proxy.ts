@@ -1,4 +1,4 @@
-import { graphError } from "../../sandbox/graph-errors.ts";
+import { graphError } from "../../sandbox/refuse-like-meta-graph-api.ts";
 
 /** A proxy in front of the sandbox's Meta that rejects some events which the sandbox would accept. */
 export interface PickyMeta extends AsyncDisposable {

@@ -4,11 +4,11 @@ import { startS3, type S3Sandbox } from "../../sandbox/s3/server.ts";
 import { backup } from "../../src/commands/backup-migrate-and-archive.ts";
 import { restoreCommand } from "../../src/commands/restore-and-clock-corrected.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
-import { playHistory, type Tally } from "../backup/remote-model/history.ts";
+import { playHistory, type Tally } from "../backup/remote-model/play-backup-history.ts";
 import { capture, withLog } from "../harness/capture-command.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 import { ended, openInstallation } from "../harness/process.ts";
-import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
 import { isWhole } from "../harness/case-count.ts";
 
 const BACKUPS = isWhole ? 200 : 24;

@@ -3,7 +3,7 @@ import { newDatabase } from "eventstore-lite/testing";
 import { createPick } from "../outreach/model/step-scheduler.ts";
 import { isWhole } from "../harness/case-count.ts";
 import { authorize, BEARER, exported, until } from "../harness/process.ts";
-import { idle } from "./intents-per-day.ts";
+import { idle } from "./expect-daily-limit-kept.ts";
 import { arrivalsAt, rowOf } from "./delivery-network-table.ts";
 import { expireLeases, healthOf, openInstances, untilReady, type Instances } from "./instances.ts";
 import { addPeople, arrivals } from "./add-people-and-count-messages.ts";

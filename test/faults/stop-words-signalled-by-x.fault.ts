@@ -15,7 +15,7 @@ import {
 } from "../harness/process.ts";
 import { isWhole } from "../harness/case-count.ts";
 import { createPick } from "../outreach/model/step-scheduler.ts";
-import { idle } from "./intents-per-day.ts";
+import { idle } from "./expect-daily-limit-kept.ts";
 import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 

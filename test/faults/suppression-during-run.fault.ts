@@ -5,7 +5,7 @@ import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
 import { createPick } from "../outreach/model/step-scheduler.ts";
 import { authorize, exported, openInstallation, until, type Running, type Installation } from "../harness/process.ts";
-import { idle } from "./intents-per-day.ts";
+import { idle } from "./expect-daily-limit-kept.ts";
 import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 

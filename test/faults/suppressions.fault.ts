@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { addPeople } from "./add-people-and-count-messages.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { idle } from "./intents-per-day.ts";
+import { idle } from "./expect-daily-limit-kept.ts";
 import {
   authorize,
   BEARER,

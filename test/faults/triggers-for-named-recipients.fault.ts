@@ -3,7 +3,7 @@ import { newDatabase } from "eventstore-lite/testing";
 import { isWhole } from "../harness/case-count.ts";
 import { authorize, BEARER, exported, kill, openInstallation, until, type Installation } from "../harness/process.ts";
 import { createPick } from "../outreach/model/step-scheduler.ts";
-import { idle } from "./intents-per-day.ts";
+import { idle } from "./expect-daily-limit-kept.ts";
 import { expireLeases } from "./instances.ts";
 import { addPeople, arrivals } from "./add-people-and-count-messages.ts";
 import { expectWhole } from "./expect-whole-log.ts";

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
+import { logFiles, type LogFiles } from "../../src/log/log-file-paths.ts";
 import { CLICK } from "../harness/sample-click.ts";
 import { openInstallation, stop, until, type Running } from "../harness/process.ts";
 import { startLoad } from "./click-load.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { WHOLE } from "./fixed-deployments.ts";
 import { fuzz } from "./fuzz.ts";
-import { expectSound } from "./expect-sound.ts";
+import { expectSound } from "./expect-healthy-service-after-fuzz.ts";
 
 const REQUESTS = 1_500;
 

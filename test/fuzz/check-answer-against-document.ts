@@ -1,4 +1,4 @@
-import type { WireAnswer } from "../http/wire/answers.ts";
+import type { WireAnswer } from "../http/wire/parse-http-answers.ts";
 import { BODY_BYTES_MAX } from "../../src/http/server/body.ts";
 import { misfits } from "./match-schema.ts";
 import { isAt, type DocumentedAnswer, type Operation, type Schema } from "./parse-openapi-operations.ts";

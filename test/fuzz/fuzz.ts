@@ -5,7 +5,7 @@ import type { Deployment } from "./fixed-deployments.ts";
 import { everyOperation, type Operation } from "./parse-openapi-operations.ts";
 import { requestsTo, type FuzzRequest } from "./arbitrary-requests.ts";
 import { faultsOf } from "./check-answer-against-document.ts";
-import { openWire, type Wire } from "./wire.ts";
+import { openWire, type Wire } from "./send-over-reused-connections.ts";
 
 /** Number of requests in flight at the same time. */
 const TOGETHER = 64;

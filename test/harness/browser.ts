@@ -1,7 +1,7 @@
 /** The browser harness: a real browser against a service that is a real process. */
 import { existsSync } from "node:fs";
 import { chromium, type Browser, type BrowserContext } from "playwright-core";
-import { temporaryFolder } from "./temporary.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 /** Paths of Debian's Chromium: first the one without windows, which takes half the processor time. */
 const INSTALLED = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];

@@ -2,7 +2,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { openLog, type OpenedLog, type OpenLogOptions } from "../../src/privacy/open-log.ts";
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import { runCommandLine } from "../../src/commands/shared/root-command.ts";
-import type { Terminal } from "../../src/commands/shared/answers-and-exit-codes.ts";
+import type { Terminal } from "../../src/commands/shared/terminal-answers-and-exit-codes.ts";
 
 /** Test terminal that discards a command's output. */
 export const NO_TERMINAL: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };

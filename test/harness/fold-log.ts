@@ -1,6 +1,6 @@
 /** Folds a log from its first event, as the reference with which other ways to compute past states are compared. */
 import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { Event } from "../../events/event-types-and-codec.ts";
 import type { ProjectionName, SomeStates } from "../../projections/all.ts";
 import { createStates } from "../../projections/fold-states.ts";
 import { foldRange } from "../../src/projector/fold-range.ts";

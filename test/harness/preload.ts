@@ -1,6 +1,6 @@
 /** Test runs load this file first. It sets up what all harnesses need. */
 import { setDefaultTimeout } from "bun:test";
-import { useTemporaryFolder } from "./temporary.ts";
+import { useTemporaryFolder } from "./temporary-folder.ts";
 
 /**
  * Time limit of a test in ms, so long that only tests that hang reach it. On a busy machine tests are slow, and one

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { audit } from "../../src/commands/audit.ts";
 import { runCommandLine } from "../../src/commands/shared/root-command.ts";
-import type { Terminal } from "../../src/commands/shared/answers-and-exit-codes.ts";
+import type { Terminal } from "../../src/commands/shared/terminal-answers-and-exit-codes.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../sandbox/sandbox.ts";
 import { settingsOf } from "../../sandbox/service-settings.ts";
 import { capture, captureCommandLine, type Captured } from "./capture-command.ts";

@@ -1,10 +1,10 @@
 // These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { DataOf, EventLike, EventType } from "../../events/catalog.ts";
-import { printable } from "../../src/commands/shared/answers-and-exit-codes.ts";
+import type { DataOf, EventLike, EventType } from "../../events/event-types-and-codec.ts";
+import { printable } from "../../src/commands/shared/terminal-answers-and-exit-codes.ts";
 import { toSentence, describeEvent } from "../../src/history/event-sentences.ts";
-import { anyEvent } from "../events/from-schema.ts";
+import { anyEvent } from "../events/generate-events-from-schema.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const ada = { id: "1001", username: "ada_builds" };

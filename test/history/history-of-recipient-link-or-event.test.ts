@@ -1,9 +1,9 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import type { Recipient } from "../../events/outreach.ts";
-import type { Contact, Contacts } from "../../projections/contact.ts";
+import type { Contact, Contacts } from "../../projections/contact-state.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import {
@@ -13,8 +13,8 @@ import {
 } from "../../src/history/history-of-recipient-link-or-event.ts";
 import type { Reading } from "../../src/history/find-event.ts";
 import { findNamed } from "../../src/recipients/resolve-recipient.ts";
-import { outcomesIn } from "../harness/memory/dispatch-outcome-events.ts";
-import { histories } from "../projections/history.ts";
+import { outcomesIn } from "../harness/in-process/dispatch-outcome-events.ts";
+import { histories } from "../projections/generate-history.ts";
 import { logInMemory } from "./log-in-memory.ts";
 import { countCases, countSituations } from "../harness/case-count.ts";
 

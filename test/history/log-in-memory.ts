@@ -1,5 +1,5 @@
 import type { EventStore, Query } from "eventstore-lite";
-import type { Event, Folded, Recorded } from "../../events/catalog.ts";
+import type { Event, Folded, Recorded } from "../../events/event-types-and-codec.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 
 /**

@@ -1,10 +1,10 @@
 // These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { DataOf, EventType, Folded } from "../../events/catalog.ts";
+import type { DataOf, EventType, Folded } from "../../events/event-types-and-codec.ts";
 import { news } from "../../projections/news.ts";
 import { fold } from "../../projections/projection.ts";
-import { suspected } from "../../projections/suspected-clicks.ts";
+import { suspected } from "../../projections/clicks-suspected-as-networks-own.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/parse-log-times.ts";
 import { toNews, type NewsLine } from "../../src/history/news.ts";
 import { formatSentence } from "../../src/history/sentences/sentence-parts.ts";

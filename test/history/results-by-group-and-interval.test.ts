@@ -1,9 +1,9 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import type { Basis } from "../../events/outreach.ts";
-import { results } from "../../projections/results.ts";
-import { noVisits, visits } from "../../projections/visits-by-day.ts";
+import { results } from "../../projections/message-outcomes-and-reactions.ts";
+import { noVisits, visits } from "../../projections/link-clicks-by-day.ts";
 import { conversions } from "../../projections/conversion-counts.ts";
 import { runs } from "../../projections/runs.ts";
 import { parseInterval, type Interval } from "../../src/projector/parse-day-range.ts";
@@ -12,7 +12,7 @@ import { GROUPINGS, type Figures, type Grouping } from "../../src/history/result
 import { describeMergedDays, nameMember, resultsAsCsv, resultsAsJson } from "../../src/history/results-format.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 interface Sent {
   readonly run?: string;

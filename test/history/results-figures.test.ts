@@ -1,11 +1,11 @@
 // These tests call the code directly.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { DataOf, Recorded } from "../../events/catalog.ts";
+import type { DataOf, Recorded } from "../../events/event-types-and-codec.ts";
 import { conversions } from "../../projections/conversion-counts.ts";
-import { results } from "../../projections/results.ts";
+import { results } from "../../projections/message-outcomes-and-reactions.ts";
 import { runs } from "../../projections/runs.ts";
-import { visits } from "../../projections/visits-by-day.ts";
+import { visits } from "../../projections/link-clicks-by-day.ts";
 import { resultsAsCsv, resultsAsJson } from "../../src/history/results-format.ts";
 import { createResults } from "../../src/history/results.ts";
 import { GROUPINGS, shareOut } from "../../src/history/results-figures.ts";

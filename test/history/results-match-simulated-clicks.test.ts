@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import type { Tracking } from "../../events/outreach.ts";
 import { VISITORS_ERROR } from "../../projections/estimate-visitors.ts";
-import type { Results } from "../../projections/results.ts";
+import type { Results } from "../../projections/message-outcomes-and-reactions.ts";
 import { createResults } from "../../src/history/results.ts";
 import { type Grouping } from "../../src/history/results-figures.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { openApp, post, TOKEN, type AppHarness } from "../harness/memory/app.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { openApp, post, TOKEN, type AppHarness } from "../harness/in-process/app.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 import { createRandom } from "../harness/random.ts";
 
 const TRACKING: readonly Tracking[] = ["granted", "denied", "unknown"];

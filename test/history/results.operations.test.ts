@@ -1,10 +1,10 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { ask, openApp } from "../harness/memory/app.ts";
-import { openCommands, timeAt } from "../harness/memory/commands.ts";
-import { results } from "../harness/memory/operation-commands.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { ask, openApp } from "../harness/in-process/app.ts";
+import { openCommands, timeAt } from "../harness/in-process/commands.ts";
+import { results } from "../harness/in-process/operation-commands.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "ann" };

@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { afterAll, describe, expect, test } from "bun:test";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
-import { ask, openApp, TOKEN } from "../harness/memory/app.ts";
+import { ask, openApp, TOKEN } from "../harness/in-process/app.ts";
 
 const ENDPOINTS = describeEndpoints();
 

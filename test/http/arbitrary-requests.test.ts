@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { ask, GOOD, openApp, post, slugOf, TOKEN } from "../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, slugOf, TOKEN } from "../harness/in-process/app.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const world = await openApp({ channels: ["ads", "messaging"], hasTemplate: false });

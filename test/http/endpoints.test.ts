@@ -8,7 +8,7 @@ import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { problems, type Problem } from "../../src/http/server/problem.ts";
 import { documentedPath, everyOperation } from "../fuzz/parse-openapi-operations.ts";
 import { ACTIONS, READINGS } from "./paths-beyond-specification.ts";
-import { ask, GOOD, openApp, TOKEN } from "../harness/memory/app.ts";
+import { ask, GOOD, openApp, TOKEN } from "../harness/in-process/app.ts";
 
 const ENDPOINTS = describeEndpoints();
 

@@ -2,9 +2,9 @@
 import { expect, test } from "bun:test";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { createDelivery } from "../../src/delivery/wait-for-outcome.ts";
-import { gateFolds } from "../harness/memory/gated-folds.ts";
-import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { gateFolds } from "../harness/in-process/gated-folds.ts";
+import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/in-process/app.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 /** Opens an app that has just started, so that none of its projections is folded. `fold` lets it fold the whole log. */
 async function openStarted(more: Parameters<typeof openApp>[0] = {}) {

@@ -17,9 +17,9 @@ import { openKeyring } from "../../src/privacy/keyring.ts";
 import { locateLog } from "../../src/privacy/locate-log.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
-import { randomId, SILENT, toLogContext } from "../harness/memory/temporary-log.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { randomId, SILENT, toLogContext } from "../harness/in-process/temporary-log.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.parse("2026-03-10T12:00:00.000Z");

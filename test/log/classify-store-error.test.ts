@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { StoreClosed } from "eventstore-lite";
 import { SigningKeyRefused } from "eventstore-lite/proof";
 import { AppendInDoubt, InvalidAppend, StoreFull, StoreOwned } from "eventstore-lite/testing";
-import { InvalidEvent } from "../../events/event.ts";
+import { InvalidEvent } from "../../events/define-event.ts";
 import { classifyError } from "../../src/log/classify-store-error.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { ServiceError, type ErrorKind } from "../../src/platform/service-error.ts";

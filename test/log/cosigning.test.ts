@@ -12,15 +12,15 @@ import {
   checkpointFiles,
   type Witnessed,
 } from "eventstore-lite/proof";
-import { codec, type Event } from "../../events/catalog.ts";
+import { codec, type Event } from "../../events/event-types-and-codec.ts";
 import { formatOrigin, signHead } from "../../src/log/sign-and-compare-checkpoints.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
-import { logFiles } from "../../src/log/log-files.ts";
-import { openSignedHeads, proveEvent } from "../../src/log/signed-heads.ts";
+import { logFiles } from "../../src/log/log-file-paths.ts";
+import { openSignedHeads, proveEvent } from "../../src/log/sign-heads-and-prove-events.ts";
 import { askWitness, cosignedPosition } from "../../src/log/cosigning.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
-import { newLogFile, toLogContext } from "../harness/memory/temporary-log.ts";
-import { ALL_ROLES } from "../harness/memory/all-roles-held.ts";
+import { newLogFile, toLogContext } from "../harness/in-process/temporary-log.ts";
+import { ALL_ROLES } from "../harness/in-process/all-roles-held.ts";
 
 const witnessKey = signingKeyOf(new Uint8Array(32).fill(2));
 const cosigner = { name: "witness.example", publicKey: witnessKey.publicKey };

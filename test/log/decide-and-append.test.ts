@@ -1,13 +1,13 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { LeaseLost, openSqliteStore, type EventStore } from "eventstore-lite";
-import { codec, type Event } from "../../events/catalog.ts";
+import { codec, type Event } from "../../events/event-types-and-codec.ts";
 import { makeId, sleep } from "../../src/platform/clock-ids-and-timers.ts";
 import { createEventLog, STREAMS, type NewEvent, type StateContext } from "../../src/log/event-log.ts";
 import { ATTEMPTS_MAX, handle } from "../../src/log/decide-and-append.ts";
-import { takeLease } from "../../src/log/lease.ts";
+import { takeLease } from "../../src/log/leases-and-roles.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { METADATA, newLogFile, SILENT, toStateContext } from "../harness/memory/temporary-log.ts";
+import { METADATA, newLogFile, SILENT, toStateContext } from "../harness/in-process/temporary-log.ts";
 
 const skipOf = (id: string): NewEvent => ({
   type: "DirectMessageSkipped",

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { acceptClock, clockRecord, expectedWall } from "../../src/log/detect-wrong-clock-at-start.ts";
 import { machineClock } from "../../src/log/log-time-and-clock-skew.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const EARLIER = { boot: "a", uptimeMs: 5_000, wallMs: 1_000_000 };

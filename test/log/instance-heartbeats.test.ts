@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { findLiving, joinInstances, type Instance } from "../../src/log/instance-heartbeats.ts";
-import { openMemoryLog, SILENT, toLogContext } from "../harness/memory/temporary-log.ts";
+import { openMemoryLog, SILENT, toLogContext } from "../harness/in-process/temporary-log.ts";
 
 const SETTINGS = { DAILY_LIMIT: "100", QUOTA_TIMEZONE: "UTC", MESSAGE_TEMPLATE: "none" };
 

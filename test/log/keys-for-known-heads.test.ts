@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadSigningKey, checkpointFiles } from "eventstore-lite/proof";
 import { readKnownHeads } from "../../src/log/sign-and-compare-checkpoints.ts";
-import { logFiles } from "../../src/log/log-files.ts";
+import { logFiles } from "../../src/log/log-file-paths.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "reachlog-test-"));
 afterAll(() => rmSync(directory, { recursive: true }));

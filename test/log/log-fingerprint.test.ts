@@ -4,7 +4,7 @@ import { newDatabase } from "eventstore-lite/testing";
 import { fingerprintLog } from "../../src/log/log-fingerprint.ts";
 import { postgresStore, sqliteStore, type StorePlace } from "../../src/log/store-backends.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
 
 async function expectIdentified(place: StorePlace): Promise<string> {
   expect(await place.identify()).toBeUndefined();

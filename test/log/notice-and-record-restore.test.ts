@@ -3,15 +3,15 @@ import { copyFileSync } from "node:fs";
 import { expect, test } from "bun:test";
 import { importSqliteLog, openSqliteStore, type EventStore } from "eventstore-lite";
 import { startPostgres } from "eventstore-lite/testing";
-import { codec, type Event, type Recorded } from "../../events/catalog.ts";
+import { codec, type Event, type Recorded } from "../../events/event-types-and-codec.ts";
 import { joinInstances } from "../../src/log/instance-heartbeats.ts";
 import { noticeCopy, recordRestore } from "../../src/log/notice-and-record-restore.ts";
 import { postgresStore, sqliteStore, type StorePlace } from "../../src/log/store-backends.ts";
 import { makeId, sleep } from "../../src/platform/clock-ids-and-timers.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { createEventLog, SERVICE_METADATA, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { newLogFile, SILENT, toLogContext } from "../harness/memory/temporary-log.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { newLogFile, SILENT, toLogContext } from "../harness/in-process/temporary-log.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const YEAR_MS = 365 * 86_400_000;
 

@@ -1,8 +1,8 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import { createRoles, type Role } from "../../src/log/lease.ts";
+import { createRoles, type Role } from "../../src/log/leases-and-roles.ts";
 import type { Logger } from "../../src/platform/logger.ts";
-import { openMemoryLog, SILENT, type MemoryLog, toLogContext } from "../harness/memory/temporary-log.ts";
+import { openMemoryLog, SILENT, type MemoryLog, toLogContext } from "../harness/in-process/temporary-log.ts";
 
 const TERMS = { name: "role", ttlMs: 15_000, renewMs: 5_000 };
 

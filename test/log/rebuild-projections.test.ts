@@ -3,14 +3,14 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { clicks } from "../../projections/clicks.ts";
-import { openExistingLog } from "../../src/commands/shared/log-session.ts";
+import { openExistingLog } from "../../src/commands/shared/open-log-and-record-reads.ts";
 import { foldInWorker } from "../../src/service/fold-in-worker.ts";
 import { foldPart, type RebuildOptions, loadPartial, savePartial } from "../../src/log/rebuild-projections.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { writeMixedLog } from "../bench/write-mixed-log.ts";
 import { countCases } from "../harness/case-count.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/rebuild-log.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/spoil-snapshots-and-rebuild.ts";
 
 /**
  * Returns options by which a rebuild folds in this thread what its worker thread would fold. The fold uses a separate

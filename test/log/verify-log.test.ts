@@ -3,11 +3,11 @@ import { expect, test } from "bun:test";
 import { StoreClosed, type EventStore } from "eventstore-lite";
 import { checkpointFiles } from "eventstore-lite/proof";
 import { StoreFull } from "eventstore-lite/testing";
-import type { Event } from "../../events/catalog.ts";
+import type { Event } from "../../events/event-types-and-codec.ts";
 import { createEventLog } from "../../src/log/event-log.ts";
-import { logFiles } from "../../src/log/log-files.ts";
+import { logFiles } from "../../src/log/log-file-paths.ts";
 import { createLogVerifier } from "../../src/log/verify-log.ts";
-import { openMemoryLog, randomId, SILENT, toStateContext } from "../harness/memory/temporary-log.ts";
+import { openMemoryLog, randomId, SILENT, toStateContext } from "../harness/in-process/temporary-log.ts";
 import type { Projector } from "../../src/projector/projector.ts";
 
 /**

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { LogDiverged } from "eventstore-lite/testing";
-import { codec, type Event } from "../../events/catalog.ts";
+import { codec, type Event } from "../../events/event-types-and-codec.ts";
 import { tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { fileClock } from "../../src/log/log-time-and-clock-skew.ts";
 import { findLoss, signHead, checkpointInVault } from "../../src/log/sign-and-compare-checkpoints.ts";
@@ -10,7 +10,7 @@ import { watchLog } from "../../src/log/watch-for-lost-or-replaced-log.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { sleep } from "../../src/platform/clock-ids-and-timers.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { METADATA, newLogFile, newNotes, randomId, toStateContext } from "../harness/memory/temporary-log.ts";
+import { METADATA, newLogFile, newNotes, randomId, toStateContext } from "../harness/in-process/temporary-log.ts";
 
 const SEED = new Uint8Array(32).fill(5);
 

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openApp } from "../harness/memory/app.ts";
-import { declaredIn } from "./exposition.ts";
+import { openApp } from "../harness/in-process/app.ts";
+import { declaredIn } from "./parse-prometheus-text.ts";
 
 const folder = join(import.meta.dirname, "../../deploy/observability");
 const read = (name: string): string => readFileSync(join(folder, name), "utf8");

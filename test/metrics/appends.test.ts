@@ -5,7 +5,7 @@ import { VersionConflict } from "eventstore-lite";
 import { StoreFull } from "eventstore-lite/testing";
 import { createAppendMetrics } from "../../src/metrics/appends.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
-import { parseExposition } from "./exposition.ts";
+import { parseExposition } from "./parse-prometheus-text.ts";
 
 const APPENDED = { first: 1, last: 1, version: 1, repeated: false, ids: ["id"] };
 

@@ -2,9 +2,16 @@
 import { expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import { createDispatchMetrics } from "../../src/metrics/delivery.ts";
-import { openDelivery } from "../harness/memory/delivery.ts";
-import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, throttled, type Answer } from "../harness/memory/fake-channel.ts";
-import { parseExposition } from "./exposition.ts";
+import { openDelivery } from "../harness/in-process/delivery.ts";
+import {
+  DELIVERED,
+  fakeChannel,
+  IN_DOUBT,
+  REFUSED,
+  throttled,
+  type Answer,
+} from "../harness/in-process/fake-channel.ts";
+import { parseExposition } from "./parse-prometheus-text.ts";
 
 /** Lets a network give this answer to `clicks` clicks. Returns the metrics of outcomes and requests of its channel. */
 async function counted(clicks: number, answer: Answer): Promise<Readonly<Record<string, number>>> {

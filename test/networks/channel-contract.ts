@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../src/config/config.ts";
-import type { ClickChannel } from "../../events/channels-and-lanes.ts";
+import type { ClickChannel } from "../../events/channel-and-lane-names.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { plainText } from "../../src/networks/sanitize-and-truncate-text.ts";
 import { connectNetworks } from "../../src/service/connect-networks.ts";
 import type { Fault, FaultKind } from "../../sandbox/faults.ts";
-import type { Network } from "../../sandbox/network-origins.ts";
+import type { Network } from "../../sandbox/network-origins-and-refusals.ts";
 import type { Rendered } from "../../sandbox/render-chat-markup.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { settingsOf, type Choice } from "../../sandbox/service-settings.ts";

@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
-import { makeEvent, type Recorded } from "../../events/catalog.ts";
+import { makeEvent, type Recorded } from "../../events/event-types-and-codec.ts";
 import type { Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { createStandardWebhookChannel, type StandardWebhookOptions } from "../../src/networks/event-webhook-channel.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { deadUrl, safeFetchTo, serve, serveRaw, type Seen } from "../harness/memory/local-test-servers.ts";
-import { CLICK } from "./dispatches.ts";
+import { deadUrl, safeFetchTo, serve, serveRaw, type Seen } from "../harness/in-process/local-test-servers.ts";
+import { CLICK } from "./sample-dispatches.ts";
 
 const SECRET = `whsec_${Buffer.from("a secret of exactly 32 bytes: 42").toString("base64")}`;
 const OTHER_SECRET = `whsec_${Buffer.from("another one that takes its place").toString("base64")}`;

@@ -1,9 +1,9 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { classifyAnswer } from "../../src/networks/classify-answer.ts";
-import { metaAnswers } from "../../src/networks/meta/meta.ts";
+import { metaAnswers } from "../../src/networks/meta/meta-ads-channel.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
-import { answer } from "../harness/memory/local-test-servers.ts";
+import { answer } from "../harness/in-process/local-test-servers.ts";
 
 type Verdict = "delivered" | "retryable" | "refused: channel" | "refused: dispatch" | "in_doubt" | "skipped";
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { ANSWER_BYTES_MAX, createSafeFetch, type SafeRequest, NetworkFault } from "../../src/networks/safe-fetch.ts";
-import { serve, serveRaw } from "../harness/memory/local-test-servers.ts";
+import { serve, serveRaw } from "../harness/in-process/local-test-servers.ts";
 import { CLIENTS, type Client } from "./bun-and-deno-clients.ts";
 
 /** Deadline of the service's calls to a hostile network, which each call must meet with little memory. */

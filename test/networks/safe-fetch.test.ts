@@ -10,7 +10,7 @@ import {
 } from "../../src/networks/safe-fetch.ts";
 import { CLIENTS, openBunClient, type Client } from "./bun-and-deno-clients.ts";
 import { selfSigned } from "./self-signed.ts";
-import { deadUrl, serve, serveRaw } from "../harness/memory/local-test-servers.ts";
+import { deadUrl, serve, serveRaw } from "../harness/in-process/local-test-servers.ts";
 
 const CANARY = "canary-5f3a9c";
 const bun = openBunClient();

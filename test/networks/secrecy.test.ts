@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createDiscordChannel } from "../../src/networks/chat/discord.ts";
 import { createGoogleChatChannel } from "../../src/networks/chat/google-chat.ts";
 import { createLineChannel } from "../../src/networks/messaging/line.ts";
-import { createMetaChannel } from "../../src/networks/meta/meta.ts";
+import { createMetaChannel } from "../../src/networks/meta/meta-ads-channel.ts";
 import type { Channel } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createSlackChannel } from "../../src/networks/chat/slack.ts";
@@ -12,8 +12,8 @@ import { createTelegramChannel } from "../../src/networks/messaging/telegram.ts"
 import { createWhatsappChannel } from "../../src/networks/messaging/whatsapp.ts";
 import { createX } from "../../src/networks/x/x-api.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { CLICK, NOW } from "./dispatches.ts";
-import { deadUrl, safeFetchTo, serve, serveRaw } from "../harness/memory/local-test-servers.ts";
+import { CLICK, NOW } from "./sample-dispatches.ts";
+import { deadUrl, safeFetchTo, serve, serveRaw } from "../harness/in-process/local-test-servers.ts";
 
 const CANARY = "4242424242:AAF-canary_k7Q9z";
 const PERSONAL = [CLICK.ip, CLICK.userAgent, "jane_private", "2244994945"];

@@ -1,15 +1,15 @@
 // These tests run parts of the service inside the test process.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import manifest from "../../package.json";
-import { isWebhook } from "../../events/channels-and-lanes.ts";
+import { isWebhook } from "../../events/channel-and-lane-names.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import type { Dispatch } from "../../src/networks/network.ts";
 import { connectNetworks } from "../../src/service/connect-networks.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { settingsOf, type Choice } from "../../sandbox/service-settings.ts";
-import { serve } from "../harness/memory/local-test-servers.ts";
+import { serve } from "../harness/in-process/local-test-servers.ts";
 import { CLIENTS, type Client } from "./bun-and-deno-clients.ts";
-import { CLICK, NOTIFICATION, NOW } from "./dispatches.ts";
+import { CLICK, NOTIFICATION, NOW } from "./sample-dispatches.ts";
 
 const NAME = `reachlog/${manifest.version}`;
 

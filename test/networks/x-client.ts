@@ -1,7 +1,7 @@
 import { SocialError } from "../../src/networks/network.ts";
 import type { SafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x/x-api.ts";
-import { safeFetchTo } from "../harness/memory/local-test-servers.ts";
+import { safeFetchTo } from "../harness/in-process/local-test-servers.ts";
 
 export const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 export const TOKEN = "user-token";

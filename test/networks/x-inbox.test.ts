@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import { serve } from "../harness/memory/local-test-servers.ts";
+import { serve } from "../harness/in-process/local-test-servers.ts";
 import { escapedJson, thrownBy, TOKEN, xAt } from "./x-client.ts";
 
 const AT = "2026-11-20T09:59:00.000Z";

@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { findContact } from "../../projections/contact-identity.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { person } from "../harness/memory/social-network.ts";
-import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { person } from "../harness/in-process/social-network.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/in-process/simulated-outreach-processes.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const MINUTE_MS = 60_000;
 

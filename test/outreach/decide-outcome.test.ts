@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import type { RunEnd } from "../../events/outreach.ts";
-import { decideSendOutcome, type SendDecided } from "../../src/outreach/outcomes/send-outcome.ts";
+import { decideSendOutcome, type SendDecided } from "../../src/outreach/outcomes/decide-send-outcome.ts";
 
 describe("the outcome of a send", () => {
   const attempt = { attempt_id: "a", run_id: "r", recipient: { id: "7", username: "user_7" } };

@@ -3,12 +3,12 @@ import { describe, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { InboxMessage } from "../../src/networks/network.ts";
 import { decideAbandoned } from "../../src/outreach/recover-dead-run.ts";
-import type { OutcomeEvent } from "../../src/outreach/outcomes/send-outcome.ts";
-import { decideReceived } from "../../src/outreach/inbox.ts";
+import type { OutcomeEvent } from "../../src/outreach/outcomes/decide-send-outcome.ts";
+import { decideReceived } from "../../src/outreach/read-and-record-inbox-messages.ts";
 import type { OutreachState } from "../../src/outreach/decide.ts";
 import { decideRecorded } from "../../src/outreach/send.ts";
-import { given } from "../harness/memory/decider.ts";
-import { RULES } from "../harness/memory/outreach.ts";
+import { given } from "../harness/in-process/given-when-then-for-deciders.ts";
+import { RULES } from "../harness/in-process/simulated-outreach-processes.ts";
 
 const ANN = { id: "7", username: "ann" };
 const ATTEMPT = { attempt_id: "a", run_id: "r", recipient: ANN };

@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
 import type { FailureReason } from "../../events/outreach.ts";
 import { parseOpenHours, type SendWindow } from "../../src/config/send-window.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
@@ -9,9 +9,9 @@ import type { OutreachState } from "../../src/outreach/decide.ts";
 import { FAILURE_TRIES_MIN } from "../../src/outreach/quota-and-reasons-to-end-run.ts";
 import { createPersonalCode } from "../../src/template/short-link.ts";
 import { parseTemplate } from "../../src/template/template.ts";
-import { given } from "../harness/memory/decider.ts";
-import { RULES } from "../harness/memory/outreach.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { given } from "../harness/in-process/given-when-then-for-deciders.ts";
+import { RULES } from "../harness/in-process/simulated-outreach-processes.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const ANN = { id: "7", username: "ann" };
 const SELF = { id: "1", username: "us", name: "Us" };

@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { describe, test } from "bun:test";
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import { parseOpenHours } from "../../src/config/send-window.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
@@ -18,9 +18,9 @@ import {
 } from "../../src/outreach/decide.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { momentIn } from "../../src/outreach/quota-day.ts";
-import { given } from "../harness/memory/decider.ts";
-import { RULES } from "../harness/memory/outreach.ts";
-import { OWN, person } from "../harness/memory/social-network.ts";
+import { given } from "../harness/in-process/given-when-then-for-deciders.ts";
+import { RULES } from "../harness/in-process/simulated-outreach-processes.ts";
+import { OWN, person } from "../harness/in-process/social-network.ts";
 
 const DAY = "2026-03-01";
 const at = (day: string) => ({ ...momentIn("UTC", Date.parse(day)), clockMs: Date.parse(day) });

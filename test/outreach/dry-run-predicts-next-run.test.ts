@@ -4,11 +4,11 @@ import * as fc from "fast-check";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import { isSkipRecorded } from "../../src/outreach/decide.ts";
 import { outreachState } from "../../src/outreach/run-context.ts";
-import { openSource } from "../../src/outreach/sources/sources.ts";
+import { openSource } from "../../src/outreach/sources/open-sources.ts";
 import type { RunReport } from "../../src/outreach/execute-run.ts";
 import { parseTemplate } from "../../src/template/template.ts";
-import { OWN, person, type Answer } from "../harness/memory/social-network.ts";
-import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { OWN, person, type Answer } from "../harness/in-process/social-network.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/in-process/simulated-outreach-processes.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const WORLDS = countCases(150);

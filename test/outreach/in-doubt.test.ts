@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { QUICK_ATTEMPTS_MAX } from "../../src/outreach/pacing-and-retries.ts";
-import { OWN, person } from "../harness/memory/social-network.ts";
-import { openOutreach } from "../harness/memory/outreach.ts";
+import { OWN, person } from "../harness/in-process/social-network.ts";
+import { openOutreach } from "../harness/in-process/simulated-outreach-processes.ts";
 
 const MINUTE_MS = 60_000;
 

@@ -6,9 +6,9 @@ import type { ReportFigures } from "../../src/history/sentences/team-report.ts";
 import { REPORT_CHARACTERS_MAX, wordReport } from "../../src/history/sentences/team-report.ts";
 import { createRunReports } from "../../src/outreach/report/make-team-report.ts";
 import { parseTemplate } from "../../src/template/template.ts";
-import { openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { openOutreach } from "../harness/memory/outreach.ts";
+import { openApp, post, problemIn, TOKEN } from "../harness/in-process/app.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { openOutreach } from "../harness/in-process/simulated-outreach-processes.ts";
 
 const CHAT = { CHAT_WEBHOOK_URL: "https://hooks.slack.com/services/T0/B0/secret", PUBLIC_URL: "http://localhost" };
 const NOW = Date.parse("2026-03-01T08:00:00.000Z");

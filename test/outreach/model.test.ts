@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { isWhole } from "../harness/case-count.ts";
 import { histories } from "./model/run-random-histories.ts";
 import { createLogs } from "./model/log-with-copies.ts";
-import { createTally } from "./model/tally.ts";
+import { createTally } from "./model/count-situations-in-histories.ts";
 
 /**
  * Number of random histories: all with the fault tests, a part of them with the ordinary tests.

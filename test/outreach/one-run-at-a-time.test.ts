@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { StoreClosed } from "eventstore-lite";
 import { StoreFull } from "eventstore-lite/testing";
 import type { Runner, Triggered } from "../../src/outreach/start-run.ts";
-import { openOutreach } from "../harness/memory/outreach.ts";
+import { openOutreach } from "../harness/in-process/simulated-outreach-processes.ts";
 
 const trigger = (runner: Runner): Promise<Triggered> =>
   runner.trigger({ dryRun: false, metadata: { caller: "tests" } });

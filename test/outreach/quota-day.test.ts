@@ -1,13 +1,13 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { quota, usedAt, usedOn, type Quota } from "../../projections/quota.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { momentIn, nextDayAt, resetsAt } from "../../src/outreach/quota-day.ts";
-import { person } from "../harness/memory/social-network.ts";
-import { openOutreach, RULES } from "../harness/memory/outreach.ts";
-import { METADATA } from "../harness/memory/temporary-log.ts";
+import { person } from "../harness/in-process/social-network.ts";
+import { openOutreach, RULES } from "../harness/in-process/simulated-outreach-processes.ts";
+import { METADATA } from "../harness/in-process/temporary-log.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const DAY_MS = 24 * 3_600_000;

@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
-import { MINUTE_MS, openDay, WAY_MS, type Day } from "../harness/memory/simulated-day.ts";
+import { MINUTE_MS, openDay, WAY_MS, type Day } from "../harness/in-process/outreach-day-with-virtual-clock.ts";
 
 /** Times when the sandbox's X accepted messages, ms since the epoch. */
 function arrivals({ x }: Sandbox): number[] {

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { READ_ATTEMPTS_MAX } from "../../src/outreach/pacing-and-retries.ts";
-import { openSource } from "../../src/outreach/sources/sources.ts";
-import { openOutreach, RULES } from "../harness/memory/outreach.ts";
+import { openSource } from "../../src/outreach/sources/open-sources.ts";
+import { openOutreach, RULES } from "../harness/in-process/simulated-outreach-processes.ts";
 
 const down = new SocialError("unavailable", "X answered 503");
 

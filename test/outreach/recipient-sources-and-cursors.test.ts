@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { SocialError } from "../../src/networks/network.ts";
 import { parseTemplate } from "../../src/template/template.ts";
-import { openSource } from "../../src/outreach/sources/sources.ts";
-import { person } from "../harness/memory/social-network.ts";
-import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { openSource } from "../../src/outreach/sources/open-sources.ts";
+import { person } from "../harness/in-process/social-network.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/in-process/simulated-outreach-processes.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const rules = { ...RULES, template: parseTemplate("Hi {{name}}"), requireConsent: false };
 const followers = openSource("followers");

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
 import { StoreFull } from "eventstore-lite/testing";
-import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
-import { METADATA } from "../harness/memory/temporary-log.ts";
+import { openOutreach, type OutreachHarness } from "../harness/in-process/simulated-outreach-processes.ts";
+import { METADATA } from "../harness/in-process/temporary-log.ts";
 
 /**
  * Starts a run whose process dies during its second request to send; `taken` if the network accepted that message

@@ -1,8 +1,8 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/quota-and-reasons-to-end-run.ts";
-import { person } from "../harness/memory/social-network.ts";
-import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { person } from "../harness/in-process/social-network.ts";
+import { openOutreach, type OutreachHarness } from "../harness/in-process/simulated-outreach-processes.ts";
 
 const ids = Array.from({ length: REFUSED_IN_A_ROW_MAX + 2 }, (_, number) => String(10 + number));
 const row = ids.slice(0, REFUSED_IN_A_ROW_MAX);

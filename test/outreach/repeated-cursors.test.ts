@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import type { SocialNetwork } from "../../src/networks/network.ts";
 import { EMPTY_PAGES_MAX } from "../../src/outreach/sources/paged-source.ts";
-import { openSource } from "../../src/outreach/sources/sources.ts";
+import { openSource } from "../../src/outreach/sources/open-sources.ts";
 import { SocialError } from "../../src/networks/network.ts";
-import { person } from "../harness/memory/social-network.ts";
-import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { person } from "../harness/in-process/social-network.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/in-process/simulated-outreach-processes.ts";
 
 const MINUTE_MS = 60_000;
 const rules = { ...RULES, requireConsent: false };

@@ -1,12 +1,12 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { parseOpenHours, type SendWindow } from "../../src/config/send-window.ts";
-import { openSource } from "../../src/outreach/sources/sources.ts";
+import { openSource } from "../../src/outreach/sources/open-sources.ts";
 import { chooseVariant, parseTemplate } from "../../src/template/template.ts";
-import { METADATA } from "../harness/memory/temporary-log.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
-import { person } from "../harness/memory/social-network.ts";
+import { METADATA } from "../harness/in-process/temporary-log.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/in-process/simulated-outreach-processes.ts";
+import { person } from "../harness/in-process/social-network.ts";
 
 const reached = ({ network }: OutreachHarness): string[] => network.accepted.map(({ recipientId }) => recipientId);
 

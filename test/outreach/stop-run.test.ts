@@ -1,9 +1,9 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import type { EventType } from "../../events/catalog.ts";
+import type { EventType } from "../../events/event-types-and-codec.ts";
 import { requestStop, type StopRequested } from "../../src/outreach/run-end-and-stop-request.ts";
 import { findTransientEnd } from "../../src/outreach/run-end-and-stop-request.ts";
-import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { openOutreach, type OutreachHarness } from "../harness/in-process/simulated-outreach-processes.ts";
 
 const METADATA = { caller: "ann" };
 

@@ -7,9 +7,9 @@ import { recipientAmong } from "../../src/recipients/resolve-recipient.ts";
 import { decideSuppression, suppress } from "../../src/recipients/suppress.ts";
 import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { given } from "../harness/memory/decider.ts";
-import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/temporary-log.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { given } from "../harness/in-process/given-when-then-for-deciders.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/in-process/temporary-log.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const ANN = { id: "101", username: "ann" };
 const ATTEMPT = { attempt_id: "a", run_id: "r", recipient: ANN };

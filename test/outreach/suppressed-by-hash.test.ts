@@ -6,11 +6,11 @@ import { importSuppressions } from "../../src/recipients/import-suppressions.ts"
 import { parseRecipients, type SuppressionRow } from "../../src/recipients/parse-imported-lists.ts";
 import { suppress } from "../../src/recipients/suppress.ts";
 import { SocialError, type SocialNetwork } from "../../src/networks/network.ts";
-import { openSource } from "../../src/outreach/sources/sources.ts";
-import { METADATA } from "../harness/memory/temporary-log.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
-import { person } from "../harness/memory/social-network.ts";
+import { openSource } from "../../src/outreach/sources/open-sources.ts";
+import { METADATA } from "../harness/in-process/temporary-log.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../harness/in-process/simulated-outreach-processes.ts";
+import { person } from "../harness/in-process/social-network.ts";
 
 const ANN = { id: "10", username: "user_10" };
 const OPTIONS = { chunkRows: 10, signal: new AbortController().signal };

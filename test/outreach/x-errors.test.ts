@@ -4,8 +4,8 @@ import { createSafeFetch, type SafeFetch } from "../../src/networks/safe-fetch.t
 import { createX } from "../../src/networks/x/x-api.ts";
 import { REFUSED_IN_A_ROW_MAX } from "../../src/outreach/quota-and-reasons-to-end-run.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { LOG_ENGINES, type LogEngine } from "../harness/memory/temporary-log.ts";
-import { openOutreachOn } from "../harness/memory/outreach.ts";
+import { LOG_ENGINES, type LogEngine } from "../harness/in-process/temporary-log.ts";
+import { openOutreachOn } from "../harness/in-process/simulated-outreach-processes.ts";
 import { startXServer, type Answer } from "./x-server.ts";
 
 const MINUTE_MS = 60_000;

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createSafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x/x-api.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { openSource } from "../../src/outreach/sources/sources.ts";
-import { authorized, personId, postJson } from "../sandbox/client.ts";
+import { openSource } from "../../src/outreach/sources/open-sources.ts";
+import { authorized, personId, postJson } from "../sandbox/x-client.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
-import { openOutreach, RULES } from "../harness/memory/outreach.ts";
+import { openOutreach, RULES } from "../harness/in-process/simulated-outreach-processes.ts";
 
 const disposed = disposedAfterEach();
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text as bodyOf } from "node:stream/consumers";
-import { OWN } from "../harness/memory/social-network.ts";
+import { OWN } from "../harness/in-process/social-network.ts";
 
 /** Answer of the fake X to a request to send. */
 export interface Answer {

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { denoProgram } from "../harness/runtime.ts";
-import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const SOURCE = join(ROOT, "events/eventstore-lite");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { manPage } from "../../packaging/man-page.ts";
 import { describeCommands } from "../../src/commands/completion.ts";
 import { loadReachlog } from "../../src/commands/shared/root-command.ts";
-import { EXIT } from "../../src/commands/shared/answers-and-exit-codes.ts";
+import { EXIT } from "../../src/commands/shared/terminal-answers-and-exit-codes.ts";
 import { secretFiles, variables } from "../../src/config/schema.ts";
 
 const reachlog = await loadReachlog();

@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { expect, test } from "bun:test";
 import { namedEnvFiles, originalEnvironment } from "../../src/platform/runtime-environment-and-env-files.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 test("the original environment is read from the system's record, and undefined without one", async () => {
   using folder = temporaryFolder();

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { createClickKeys, fetchTree, puncture, type ClickKeys, keyAt } from "../../src/privacy/click-keys.ts";
 import { splitRef, type KeyStore, type NamedKey } from "../../src/privacy/key-store.ts";
-import { openKeys } from "../harness/memory/keyring-in-temporary-file.ts";
+import { openKeys } from "../harness/in-process/keyring-in-temporary-file.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
 import type { Encoded, NewEvent } from "eventstore-lite";
-import { ciphertextOf } from "../../events/divide-personal-data.ts";
+import { ciphertextOf } from "../../events/divide-and-encrypt-personal-data.ts";
 import { type Owner, encodeRequest } from "../../events/declare-personal-members.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
 import writerTransform from "../../src/privacy/encrypt-on-writer.ts";

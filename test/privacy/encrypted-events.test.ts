@@ -2,12 +2,18 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Codec, NewEvent, Recorded as Stored } from "eventstore-lite";
-import { codec as withoutKeys, makeEvent, ENCRYPTED_TYPES, encryptingCodec, type Event } from "../../events/catalog.ts";
-import { ciphertextOf } from "../../events/divide-personal-data.ts";
-import { InvalidEvent } from "../../events/event.ts";
+import {
+  codec as withoutKeys,
+  makeEvent,
+  ENCRYPTED_TYPES,
+  encryptingCodec,
+  type Event,
+} from "../../events/event-types-and-codec.ts";
+import { ciphertextOf } from "../../events/divide-and-encrypt-personal-data.ts";
+import { InvalidEvent } from "../../events/define-event.ts";
 import { classifyError } from "../../src/log/classify-store-error.ts";
-import { anyEvent } from "../events/from-schema.ts";
-import { openKeys } from "../harness/memory/keyring-in-temporary-file.ts";
+import { anyEvent } from "../events/generate-events-from-schema.ts";
+import { openKeys } from "../harness/in-process/keyring-in-temporary-file.ts";
 import { finished } from "./encrypt-as-the-log-does.ts";
 import { countCases } from "../harness/case-count.ts";
 

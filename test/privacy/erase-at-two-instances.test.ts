@@ -1,11 +1,11 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import type { Event } from "../../events/catalog.ts";
+import type { Event } from "../../events/event-types-and-codec.ts";
 import { findPerson } from "../../projections/contact-identity.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { forgetAddress, forgetPerson } from "../../src/privacy/forget-person-or-address.ts";
-import { ENGINES, openInstance } from "../harness/memory/open-one-of-several-instances.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { ENGINES, openInstance } from "../harness/in-process/open-one-of-several-instances.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const ANN = { id: "1001", username: "ann_builds" };
 const [HERS, OTHER] = ["203.0.113.7", "203.0.113.8"];

@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { createVisitorSketch } from "../../src/privacy/hash-visitor-for-counting.ts";
-import { openKeys } from "../harness/memory/keyring-in-temporary-file.ts";
+import { openKeys } from "../harness/in-process/keyring-in-temporary-file.ts";
 import { ENGINES } from "../vault/engines.ts";
 
 const DAY_MS = 86_400_000;

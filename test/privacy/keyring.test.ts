@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { EventStore, Snapshot } from "eventstore-lite";
 import { countLoopIterations } from "eventstore-lite/testing";
-import type { Event } from "../../events/catalog.ts";
+import type { Event } from "../../events/event-types-and-codec.ts";
 import type { Owner } from "../../events/declare-personal-members.ts";
 import { KeyMismatch } from "../../src/vault/derive-keys.ts";
 import { openSecretStore } from "../../src/vault/secret-store.ts";
@@ -15,7 +15,7 @@ import { createPersonKeys } from "../../src/privacy/person-keys.ts";
 import type { FoundKey, KeyStore } from "../../src/privacy/key-store.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
 import { encryptSnapshots } from "../../src/privacy/encrypted-log.ts";
-import { openKeys } from "../harness/memory/keyring-in-temporary-file.ts";
+import { openKeys } from "../harness/in-process/keyring-in-temporary-file.ts";
 import { encrypted, openedBy } from "./encrypt-as-the-log-does.ts";
 
 const ANN: Owner = { kind: "person", id: "1001", username: "ann" };

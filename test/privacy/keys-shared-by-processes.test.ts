@@ -5,7 +5,7 @@ import type { Owner } from "../../events/declare-personal-members.ts";
 import type { KeyStore } from "../../src/privacy/key-store.ts";
 import { openKeyring, type Keyring, FRESH_MS } from "../../src/privacy/keyring.ts";
 import { ENGINES } from "../vault/engines.ts";
-import { openKeys } from "../harness/memory/keyring-in-temporary-file.ts";
+import { openKeys } from "../harness/in-process/keyring-in-temporary-file.ts";
 import { encrypted, openedBy } from "./encrypt-as-the-log-does.ts";
 
 /**

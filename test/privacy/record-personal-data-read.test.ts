@@ -4,7 +4,7 @@ import { findPerson } from "../../projections/contact-identity.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { forgetPerson } from "../../src/privacy/forget-person-or-address.ts";
 import { appendRead } from "../../src/privacy/record-personal-data-read.ts";
-import { ENGINES, openInstance } from "../harness/memory/open-one-of-several-instances.ts";
+import { ENGINES, openInstance } from "../harness/in-process/open-one-of-several-instances.ts";
 
 const PEOPLE = [{ id: "1001", username: "ann_builds" }, { username: "ann_builds" }, { id: "1001" }];
 const BEA = { username: "bea_codes" };

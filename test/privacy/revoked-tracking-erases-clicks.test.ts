@@ -7,9 +7,9 @@ import { forgetPerson } from "../../src/privacy/forget-person-or-address.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/parse-imported-lists.ts";
 import { eraseLeftClicks, recordConsent } from "../../src/recipients/record-consent.ts";
-import { ENGINES, inFile, openInstance } from "../harness/memory/open-one-of-several-instances.ts";
-import { RULES } from "../harness/memory/outreach.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { ENGINES, inFile, openInstance } from "../harness/in-process/open-one-of-several-instances.ts";
+import { RULES } from "../harness/in-process/simulated-outreach-processes.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const [ANN, BEA, CID] = ["ann", "bea", "cid"].map((username, at) => ({ id: `100${at}`, username })) as [
   { readonly id: string; readonly username: string },

@@ -1,8 +1,8 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { anyEvent } from "../events/from-schema.ts";
-import { openCommands } from "../harness/memory/commands.ts";
+import { anyEvent } from "../events/generate-events-from-schema.ts";
+import { openCommands } from "../harness/in-process/commands.ts";
 
 test("a subscriber gets the same events as a read of the log, also those appended here", async () => {
   await using world = await openCommands();

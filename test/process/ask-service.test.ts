@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
 import { findFreePort } from "../../src/platform/free-port.ts";
-import { idle } from "../faults/intents-per-day.ts";
+import { idle } from "../faults/expect-daily-limit-kept.ts";
 import {
   authorize,
   openInstallation,

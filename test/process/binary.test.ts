@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readUntil } from "../harness/demo.ts";
 import { BEARER, ended, kill, stop, TOKEN, untilListening, type Running } from "../harness/process.ts";
-import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
 
 const BUILD = join(import.meta.dirname, "../../packaging/build-executable.ts");
 

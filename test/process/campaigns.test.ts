@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing";
-import { codec, makeEvent, type Event, type LogStore } from "../../events/catalog.ts";
+import { codec, makeEvent, type Event, type LogStore } from "../../events/event-types-and-codec.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { isoTime, makeId } from "../../src/platform/clock-ids-and-timers.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 import {
   authorize,
   BEARER,

@@ -1,10 +1,10 @@
 // These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
-import { FETCH_MS } from "../../projections/suspected-clicks.ts";
+import { FETCH_MS } from "../../projections/clicks-suspected-as-networks-own.ts";
 import { VISITORS_ERROR } from "../../projections/estimate-visitors.ts";
-import { results } from "../harness/memory/operation-commands.ts";
-import { openDay } from "../harness/memory/simulated-day.ts";
+import { results } from "../harness/in-process/operation-commands.ts";
+import { openDay } from "../harness/in-process/outreach-day-with-virtual-clock.ts";
 import {
   authorize,
   BEARER,

@@ -4,7 +4,7 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing";
-import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import { codec, makeEvent, type Event } from "../../events/event-types-and-codec.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { CLICK } from "../harness/sample-click.ts";
 import {
@@ -94,6 +94,7 @@ test("no second quota is sent after a clock jump; clock-corrected repairs a log 
     expect((await world.command("doctor")).out).not.toContain("clock-corrected");
     expect((await world.command("clock-corrected")).code).toBe(1);
     // The messages that were sent at both times count toward today's quota, so it is used up.
+    expect(await untilCorrected(service)).toBe(USED_UP);
     const used = await service.post("/social/run");
     expect(((await used.json()) as { type: string }).type).toBe(USED_UP);
     expect(Number(used.headers.get("retry-after"))).toBeLessThanOrEqual(DAY_MS / 1_000);

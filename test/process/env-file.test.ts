@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { captureCommandLine } from "../harness/capture-command.ts";
 import { ended } from "../harness/process.ts";
 import { DENO_DIR, denoProgram, MAIN, onRuntime, RUNTIME, RUNTIME_ENV } from "../harness/runtime.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 const RUNTIMES: readonly (readonly [string, readonly string[]])[] = [
   ["Bun", [process.execPath, "--no-install", MAIN]],

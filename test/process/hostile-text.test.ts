@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { escapeControls } from "../../src/platform/escape-control-characters.ts";
-import { writeHostileLog } from "./hostile/log.ts";
+import { writeHostileLog } from "./hostile/write-hostile-log.ts";
 import { badLines, FORGED, HOSTILE, STEERING } from "./hostile/texts.ts";
 import { oddIn } from "../harness/unexpected-html.ts";
 import { BEARER, openInstallation, TOKEN, type ListeningService, type Installation, stop } from "../harness/process.ts";

@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { ended, stop, untilListening } from "../harness/process.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
-const PACK = join(import.meta.dirname, "../../packaging/pack.ts");
+const PACK = join(import.meta.dirname, "../../packaging/pack-reachlog.ts");
 
 const CLICK = {
   event: "link.clicked",

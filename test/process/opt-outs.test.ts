@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { signalRead } from "../../sandbox/x/activity-subscriptions-and-stream.ts";
 import { deliver } from "../../sandbox/x/messages.ts";
-import { idle } from "../faults/intents-per-day.ts";
+import { idle } from "../faults/expect-daily-limit-kept.ts";
 import { addPeople } from "../faults/add-people-and-count-messages.ts";
 import {
   authorize,

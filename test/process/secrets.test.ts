@@ -3,11 +3,11 @@ import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { logFiles } from "../../src/log/log-files.ts";
+import { logFiles } from "../../src/log/log-file-paths.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { serve, type TestServer } from "../harness/memory/local-test-servers.ts";
+import { serve, type TestServer } from "../harness/in-process/local-test-servers.ts";
 import { until, type Running } from "../harness/process.ts";
-import { askInAllWays, authorizeInAllWays, runInAllWays, type Callers } from "./secrets/callers.ts";
+import { askInAllWays, authorizeInAllWays, runInAllWays, type Callers } from "./secrets/call-service-in-all-ways.ts";
 import {
   canary,
   huntedFileKeys,

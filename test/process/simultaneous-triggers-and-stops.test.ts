@@ -1,7 +1,7 @@
 // These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { addPeople } from "../faults/add-people-and-count-messages.ts";
-import { idle } from "../faults/intents-per-day.ts";
+import { idle } from "../faults/expect-daily-limit-kept.ts";
 import { authorize, exported, openInstallation, until } from "../harness/process.ts";
 
 test("with one message left of the quota, 16 triggers in two waves send one", async () => {

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { startDemo, type Demo } from "../harness/demo.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 const TOUR = readFileSync(join(import.meta.dirname, "../../docs/tour.md"), "utf8");
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { account } from "../../projections/account.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "../harness/memory/number-and-fold-events.ts";
+import { given } from "../harness/in-process/number-and-fold-events.ts";
 
 const user = { id: "9001", username: "acme", name: "Acme" };
 const expires_at = "2026-11-20T12:00:00.000Z";

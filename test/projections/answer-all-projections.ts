@@ -1,18 +1,18 @@
 import { createHash } from "node:crypto";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { projectionOf, PROJECTION_NAMES } from "../../projections/all.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
-import type { Results } from "../../projections/results.ts";
+import type { Results } from "../../projections/message-outcomes-and-reactions.ts";
 import { rewindContacts } from "../../projections/rewind-contacts.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { createStates } from "../../projections/fold-states.ts";
 import { survey } from "../../src/outreach/judge-recipients.ts";
-import { createWhatIf } from "../../src/outreach/what-if/what-if.ts";
+import { createWhatIf } from "../../src/outreach/what-if/decide-recorded-runs-again.ts";
 import { describeEvent } from "../../src/history/event-sentences.ts";
 import { toRecipientJson } from "../../src/recipients/recipient-json.ts";
 import { parseTemplate } from "../../src/template/template.ts";
-import { RULES } from "../harness/memory/outreach.ts";
+import { RULES } from "../harness/in-process/simulated-outreach-processes.ts";
 
 /** Projection that the version before campaigns did not have. */
 const NEW = "campaigns";

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { answerAll, rewound } from "./answer-all-projections.ts";
 
 /** Log that a version before campaigns wrote, with the answers of that version about the log at some positions. */

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { clicks, spellingsOf } from "../../projections/clicks.ts";
 import { byLastClick, COUNTED_LINKS_MAX } from "../../projections/drop-oldest-links.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "../harness/memory/number-and-fold-events.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { given } from "../harness/in-process/number-and-fold-events.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const click = (short_code: string, bot = false): NewEvent => clickOf({ short_code, bot });
 

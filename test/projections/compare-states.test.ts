@@ -5,7 +5,7 @@ import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import { differences, listMembers } from "../../src/projector/compare-states.ts";
-import { histories } from "./history.ts";
+import { histories } from "./generate-history.ts";
 import { countCases } from "../harness/case-count.ts";
 
 test("a state does not differ from its own snapshot", async () => {

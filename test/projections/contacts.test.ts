@@ -1,15 +1,15 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
 import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
 import { findContact, findPerson } from "../../projections/contact-identity.ts";
-import { countPeopleAt, positionsAbout, type Contacts } from "../../projections/contact.ts";
+import { countPeopleAt, positionsAbout, type Contacts } from "../../projections/contact-state.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { histories } from "./history.ts";
-import { given as givenFor } from "../harness/memory/number-and-fold-events.ts";
+import { histories } from "./generate-history.ts";
+import { given as givenFor } from "../harness/in-process/number-and-fold-events.ts";
 import { countCases, countSituations } from "../harness/case-count.ts";
 
 const ANN = { id: "101", username: "ann" };

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { run } from "../../projections/current-run.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "../harness/memory/number-and-fold-events.ts";
+import { given } from "../harness/in-process/number-and-fold-events.ts";
 
 const recipient = { id: "101", username: "ann" };
 const COUNTS = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };

@@ -1,15 +1,15 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { type ClickChannel, type Lane } from "../../events/channels-and-lanes.ts";
+import { type ClickChannel, type Lane } from "../../events/channel-and-lane-names.ts";
 import { LETTERS_MAX } from "../../projections/dead-letters.ts";
 import { deliveries, findChannel, isSettled, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
-import { HISTORY_CHANNELS } from "./history-delivery.ts";
-import { histories } from "./history.ts";
-import { testLog, type TestLog } from "../harness/memory/number-and-fold-events.ts";
+import { outcomeOf } from "../harness/in-process/dispatch-outcome-events.ts";
+import { HISTORY_CHANNELS } from "./generate-delivery-history.ts";
+import { histories } from "./generate-history.ts";
+import { testLog, type TestLog } from "../harness/in-process/number-and-fold-events.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { findContact } from "../../projections/contact-identity.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { decodeState, encodePieces, encodeState } from "../../projections/encode-state.ts";
-import { given } from "../harness/memory/number-and-fold-events.ts";
+import { given } from "../harness/in-process/number-and-fold-events.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const state = fc.letrec((tie) => ({

@@ -1,11 +1,11 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { eventSpecs, type Recorded } from "../../events/catalog.ts";
+import { eventSpecs, type Recorded } from "../../events/event-types-and-codec.ts";
 import { projectionOf, PROJECTION_NAMES } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { decodeState, encodeState } from "../../projections/encode-state.ts";
-import { histories } from "./history.ts";
+import { histories } from "./generate-history.ts";
 import { countCases } from "../harness/case-count.ts";
 
 const RUNS = { numRuns: countCases(1_000) };

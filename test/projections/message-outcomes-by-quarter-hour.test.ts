@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { noMessages, stats } from "../../projections/message-totals.ts";
 import { timeline } from "../../projections/message-outcomes-by-quarter-hour.ts";
-import { histories } from "./history.ts";
+import { histories } from "./generate-history.ts";
 
 test("the counts of all quarters add up to the all-time counts", () => {
   fc.assert(

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { stats } from "../../projections/message-totals.ts";
-import { histories } from "./history.ts";
-import { given } from "../harness/memory/number-and-fold-events.ts";
+import { histories } from "./generate-history.ts";
+import { given } from "../harness/in-process/number-and-fold-events.ts";
 import { countCases } from "../harness/case-count.ts";
 
 test("the counts equal the number of events over all runs", () => {

@@ -4,10 +4,10 @@ import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { COUNTED_LINKS_MAX } from "../../projections/drop-oldest-links.ts";
 import { NEWEST_MAX, referrers } from "../../projections/messages-by-link.ts";
-import { linksIn } from "../../projections/find-links-in-text.ts";
+import { linksIn } from "../../projections/link-keys-and-text-links.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "../harness/memory/number-and-fold-events.ts";
-import { histories } from "./history.ts";
+import { given } from "../harness/in-process/number-and-fold-events.ts";
+import { histories } from "./generate-history.ts";
 
 const OF = { run_id: "r", recipient: { id: "101", username: "ann" } };
 

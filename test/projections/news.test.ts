@@ -1,9 +1,9 @@
 // These tests call the code directly.
 import { expect, test } from "bun:test";
-import type { EventType, Folded } from "../../events/catalog.ts";
+import type { EventType, Folded } from "../../events/event-types-and-codec.ts";
 import { news, POSITIONS_MAX } from "../../projections/news.ts";
 import { fold } from "../../projections/projection.ts";
-import { RECENT_LINKS_MAX, suspected } from "../../projections/suspected-clicks.ts";
+import { RECENT_LINKS_MAX, suspected } from "../../projections/clicks-suspected-as-networks-own.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/parse-log-times.ts";
 
 const START = Date.parse("2026-11-20T00:00:00.000Z");

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { normalizeLink, toLinkHost } from "../../projections/normalize-link.ts";
-import { linkKey, toLinkKey } from "../../projections/find-links-in-text.ts";
+import { linkKey, toLinkKey } from "../../projections/link-keys-and-text-links.ts";
 
 test.each([
   ["go.example", "spring"],

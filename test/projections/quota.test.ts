@@ -1,10 +1,10 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
 import { fold } from "../../projections/projection.ts";
 import { newestMs, quota, QUOTA_WINDOW_MS, releasedAt, usedAt, usedOn } from "../../projections/quota.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given, testLog } from "../harness/memory/number-and-fold-events.ts";
+import { given, testLog } from "../harness/in-process/number-and-fold-events.ts";
 
 const recipient = { id: "101", username: "ann" };
 const TODAY = "2026-11-20";

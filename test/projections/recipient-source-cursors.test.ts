@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { cursorOf, sources } from "../../projections/recipient-source-cursors.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given } from "../harness/memory/number-and-fold-events.ts";
+import { given } from "../harness/in-process/number-and-fold-events.ts";
 
 const read = (more: { from?: string; next?: string; newest?: string; scope?: string }): NewEvent => {
   const { scope = "42", ...rest } = more;

@@ -1,10 +1,10 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { dropReplacedUpTo, REPLACED_MAX } from "../../projections/contact-changes-to-rewind.ts";
-import type { Contact, Contacts } from "../../projections/contact.ts";
+import type { Contact, Contacts } from "../../projections/contact-state.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import {
@@ -16,8 +16,8 @@ import {
 } from "../../projections/rewind-contacts.ts";
 import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { given as givenFor, testLog } from "../harness/memory/number-and-fold-events.ts";
-import { histories } from "./history.ts";
+import { given as givenFor, testLog } from "../harness/in-process/number-and-fold-events.ts";
+import { histories } from "./generate-history.ts";
 import { countCases, countSituations, isWhole } from "../harness/case-count.ts";
 
 function rewound(now: Contacts, position: number): Contacts {

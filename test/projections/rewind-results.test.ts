@@ -1,14 +1,14 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/event-types-and-codec.ts";
 import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import { fold } from "../../projections/projection.ts";
-import { results, type Results } from "../../projections/results.ts";
+import { results, type Results } from "../../projections/message-outcomes-and-reactions.ts";
 import { rewindResults } from "../../projections/rewind-results.ts";
 import { countCases, isWhole } from "../harness/case-count.ts";
-import { testLog } from "../harness/memory/number-and-fold-events.ts";
-import { histories } from "./history.ts";
+import { testLog } from "../harness/in-process/number-and-fold-events.ts";
+import { histories } from "./generate-history.ts";
 
 function rewound(now: Results, position: number): Results {
   const steps = rewindResults(now, position);

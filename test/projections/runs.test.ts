@@ -1,6 +1,6 @@
 // These tests call the code directly.
 import { expect, test } from "bun:test";
-import type { Folded } from "../../events/catalog.ts";
+import type { Folded } from "../../events/event-types-and-codec.ts";
 import { fold } from "../../projections/projection.ts";
 import { countContacted, findNumberedRun, runs, RUNS_MAX } from "../../projections/runs.ts";
 

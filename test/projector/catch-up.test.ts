@@ -2,13 +2,13 @@
 import { expect, test } from "bun:test";
 import type { EventStore, Query } from "eventstore-lite";
 import * as fc from "fast-check";
-import type { Event, Recorded } from "../../events/catalog.ts";
+import type { Event, Recorded } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { createStates } from "../../projections/fold-states.ts";
 import { catchUpStates } from "../../src/projector/fold-range.ts";
-import { histories } from "../projections/history.ts";
+import { histories } from "../projections/generate-history.ts";
 import { countCases } from "../harness/case-count.ts";
 
 /** Fake store with the part that folding needs, which reads events in memory in small batches. */

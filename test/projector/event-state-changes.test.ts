@@ -6,8 +6,8 @@ import { fold } from "../../projections/projection.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { findDifferences } from "../../src/projector/compare-states.ts";
 import { findChange, listFolding } from "../../src/projector/event-state-changes.ts";
-import { testLog } from "../harness/memory/number-and-fold-events.ts";
-import { histories } from "../projections/history.ts";
+import { testLog } from "../harness/in-process/number-and-fold-events.ts";
+import { histories } from "../projections/generate-history.ts";
 import { countCases } from "../harness/case-count.ts";
 
 test("an event's change is the difference of two folds, and the earlier state stays unmodified", async () => {

@@ -1,14 +1,14 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { openSqliteStore, type EventStore, type Query } from "eventstore-lite";
-import { codec, makeEvent, type Event, type Recorded } from "../../events/catalog.ts";
+import { codec, makeEvent, type Event, type Recorded } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { writeMixedLog } from "../bench/write-mixed-log.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
 
 async function mixed(events: number): Promise<EventStore<Event>> {
   const file = newLogFile();

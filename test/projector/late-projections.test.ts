@@ -1,20 +1,20 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { StoreUnavailable } from "eventstore-lite/testing";
-import type { LogStore } from "../../events/catalog.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import type { Contacts } from "../../projections/contact.ts";
+import type { Contacts } from "../../projections/contact-state.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { forgetPerson } from "../../src/privacy/forget-person-or-address.ts";
-import { createEraseHandler } from "../../src/privacy/retention.ts";
+import { createEraseHandler } from "../../src/privacy/delete-erased-and-expired-keys.ts";
 import { ProjectionFolding } from "../../src/projector/late-projections.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { foldLog } from "../harness/fold-log.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { gateFolds } from "../harness/memory/gated-folds.ts";
-import { ENGINES, openInstance } from "../harness/memory/open-one-of-several-instances.ts";
-import { open, rebuildAll, servedLog, snapshotOf, storedTexts, textsOf, truth } from "./rebuild-log.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { gateFolds } from "../harness/in-process/gated-folds.ts";
+import { ENGINES, openInstance } from "../harness/in-process/open-one-of-several-instances.ts";
+import { open, rebuildAll, servedLog, snapshotOf, storedTexts, textsOf, truth } from "./spoil-snapshots-and-rebuild.ts";
 
 const ANN = "ann_builds";
 

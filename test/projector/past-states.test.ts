@@ -2,16 +2,16 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { Event } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES, type States } from "../../projections/all.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { createEraseHandler } from "../../src/privacy/retention.ts";
+import { createEraseHandler } from "../../src/privacy/delete-erased-and-expired-keys.ts";
 import { createPastStates, type PastStates } from "../../src/projector/past-states.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { foldLog } from "../harness/fold-log.ts";
-import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { forget } from "../harness/memory/operation-commands.ts";
+import { openCommands, type CommandHarness } from "../harness/in-process/commands.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { forget } from "../harness/in-process/operation-commands.ts";
 
 let world: CommandHarness;
 let projector: Projector;

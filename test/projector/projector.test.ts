@@ -2,12 +2,12 @@
 import { describe, expect, test } from "bun:test";
 import { openSqliteStore, type EventStore, type Query, type Snapshot } from "eventstore-lite";
 import { StoreFull, StoreUnavailable } from "eventstore-lite/testing";
-import { codec, makeEvent, type Event } from "../../events/catalog.ts";
+import { codec, makeEvent, type Event } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { newLogFile, SILENT } from "../harness/memory/temporary-log.ts";
+import { newLogFile, SILENT } from "../harness/in-process/temporary-log.ts";
 
 function skips(count: number): Event[] {
   return Array.from({ length: count }, () =>

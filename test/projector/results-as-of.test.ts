@@ -7,11 +7,11 @@ import { createResults } from "../../src/history/results.ts";
 import { GROUPINGS } from "../../src/history/results-figures.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { forgetPerson } from "../../src/privacy/forget-person-or-address.ts";
-import { foldTo } from "../../src/projector/fold-to.ts";
+import { foldTo } from "../../src/projector/fold-to-moment.ts";
 import { foldLog } from "../harness/fold-log.ts";
-import { ENGINES, openInstance } from "../harness/memory/open-one-of-several-instances.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { rebuildAll } from "./rebuild-log.ts";
+import { ENGINES, openInstance } from "../harness/in-process/open-one-of-several-instances.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { rebuildAll } from "./spoil-snapshots-and-rebuild.ts";
 
 const NAMES = ["conversions", "results", "visits", "runs"] as const;
 const [ANN, BEA] = [

@@ -1,14 +1,14 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import type { EventStore, Snapshot } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
+import type { Event } from "../../events/event-types-and-codec.ts";
 import type { ProjectionName } from "../../projections/all.ts";
 import { encodeState } from "../../projections/encode-state.ts";
 import { startProjector } from "../../src/projector/projector.ts";
 import { unpackState } from "../../src/projector/past-snapshots.ts";
 import { writeMixedLog } from "../bench/write-mixed-log.ts";
-import { newLogFile } from "../harness/memory/temporary-log.ts";
-import { open, textsOf, truth } from "./rebuild-log.ts";
+import { newLogFile } from "../harness/in-process/temporary-log.ts";
+import { open, textsOf, truth } from "./spoil-snapshots-and-rebuild.ts";
 
 /** Number of recipients. They are so many that the snapshot of contacts is encoded in a dozen pieces. */
 const PEOPLE = 3_000;

@@ -1,12 +1,21 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
-import { makeEvent, type Event } from "../../events/catalog.ts";
+import { makeEvent, type Event } from "../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { rebuiltName } from "../../src/projector/past-snapshots.ts";
-import { open, rebuildAll, recordingLog, servedLog, snapshotOf, spoil, textsOf, truth } from "./rebuild-log.ts";
+import {
+  open,
+  rebuildAll,
+  recordingLog,
+  servedLog,
+  snapshotOf,
+  spoil,
+  textsOf,
+  truth,
+} from "./spoil-snapshots-and-rebuild.ts";
 
 function skip(): Event {
   return makeEvent("DirectMessageSkipped", makeId(), { run_id: "r", recipient: { id: "1" }, reason: "self" }, {});

@@ -10,9 +10,9 @@ import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { forgetPerson } from "../../src/privacy/forget-person-or-address.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { ENGINES, openInstance } from "../harness/memory/open-one-of-several-instances.ts";
-import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/temporary-log.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { ENGINES, openInstance } from "../harness/in-process/open-one-of-several-instances.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/in-process/temporary-log.ts";
 
 const CLOCK = (): number => Date.parse("2026-11-20T10:00:00.000Z");
 const hashesOf = createSuppressionHashes(new Uint8Array(32).fill(5));

@@ -1,17 +1,17 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { findContact } from "../../projections/contact-identity.ts";
-import { toRecipient } from "../../projections/contact.ts";
+import { toRecipient } from "../../projections/contact-state.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { describeCellNote } from "../../src/recipients/file/cell-notes.ts";
 import { parseLinks, parseRecipients, parseSuppressions } from "../../src/recipients/parse-imported-lists.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { BY_HAND } from "../fixtures/lists/unusual-lists-and-results.ts";
 import type { List, Meant } from "../fixtures/lists/list-with-expected-import.ts";
-import { PROGRAMS, write, type Program } from "../fixtures/lists/programs.ts";
-import { TABLES, type TableOfPeople } from "../fixtures/lists/tables.ts";
-import { given } from "../harness/memory/number-and-fold-events.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { PROGRAMS, write, type Program } from "../fixtures/lists/table-formats-by-program.ts";
+import { TABLES, type TableOfPeople } from "../fixtures/lists/recipient-lists-and-expected-imports.ts";
+import { given } from "../harness/in-process/number-and-fold-events.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { ServiceError } from "../../src/platform/service-error.ts";
-import { ask, openApp } from "../harness/memory/app.ts";
-import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
-import { outcomeOf } from "../harness/memory/dispatch-outcome-events.ts";
-import { addedOf, clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { showChangeCommand, showHistoryCommand } from "../harness/memory/operation-commands.ts";
+import { ask, openApp } from "../harness/in-process/app.ts";
+import { idAt, openCommands, timeAt, type CommandHarness } from "../harness/in-process/commands.ts";
+import { outcomeOf } from "../harness/in-process/dispatch-outcome-events.ts";
+import { addedOf, clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { showChangeCommand, showHistoryCommand } from "../harness/in-process/operation-commands.ts";
 
 const LINK = STREAMS.link("go.example", "x");
 const run_id = "0193a000-0000-7000-8000-0000000000aa";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { findPerson } from "../../projections/contact-identity.ts";
-import type { Contacts } from "../../projections/contact.ts";
+import type { Contacts } from "../../projections/contact-state.ts";
 import { contacts as contactsProjection } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import { isSuppressed } from "../../src/outreach/decide.ts";
@@ -13,11 +13,11 @@ import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts
 import { forgetPerson } from "../../src/privacy/forget-person-or-address.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
-import { given as stateAfter, testLog } from "../harness/memory/number-and-fold-events.ts";
-import { ENGINES, openInstance } from "../harness/memory/open-one-of-several-instances.ts";
-import { METADATA, toStateContext } from "../harness/memory/temporary-log.ts";
-import { openOutreach, RULES } from "../harness/memory/outreach.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
+import { given as stateAfter, testLog } from "../harness/in-process/number-and-fold-events.ts";
+import { ENGINES, openInstance } from "../harness/in-process/open-one-of-several-instances.ts";
+import { METADATA, toStateContext } from "../harness/in-process/temporary-log.ts";
+import { openOutreach, RULES } from "../harness/in-process/simulated-outreach-processes.ts";
 
 const hashesOf = createSuppressionHashes(new Uint8Array(32).fill(5));
 const NEVER = new AbortController().signal;

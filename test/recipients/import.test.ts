@@ -7,7 +7,7 @@ import { parseRecipients } from "../../src/recipients/parse-imported-lists.ts";
 import { previewImport } from "../../src/recipients/preview-import.ts";
 import { readInWorker } from "../../src/recipients/file/read-in-worker.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { RULES } from "../harness/memory/outreach.ts";
+import { RULES } from "../harness/in-process/simulated-outreach-processes.ts";
 import {
   LOG_ENGINES,
   METADATA,
@@ -15,7 +15,7 @@ import {
   type LogEngine,
   type MemoryLog,
   toStateContext,
-} from "../harness/memory/temporary-log.ts";
+} from "../harness/in-process/temporary-log.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 

@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import type { DataOf } from "../../events/catalog.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
 import type { KnownRecipient } from "../../events/outreach.ts";
 import { KEYS_PER_EVENT_MAX } from "../../events/erasure.ts";
 import { type ConsentRecord } from "../../projections/consent.ts";
@@ -12,10 +12,10 @@ import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/parse-imported-lists.ts";
 import { previewImport } from "../../src/recipients/preview-import.ts";
 import { decideConsent, findRevokedLinks, recordConsent } from "../../src/recipients/record-consent.ts";
-import { given } from "../harness/memory/decider.ts";
-import { RULES } from "../harness/memory/outreach.ts";
-import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/temporary-log.ts";
-import { addedOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { given } from "../harness/in-process/given-when-then-for-deciders.ts";
+import { RULES } from "../harness/in-process/simulated-outreach-processes.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/in-process/temporary-log.ts";
+import { addedOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 const ANN = { id: "101", username: "ann" };
 const FORM = { consent_at: "2026-03-02", consent_source: "https://shop.example/form", consent_text: "Yes" } as const;

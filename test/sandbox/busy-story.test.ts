@@ -8,8 +8,8 @@ import { makeBusyHistory } from "../../sandbox/demo-busy-history.ts";
 import { createMovedClock } from "../../sandbox/demo-history.ts";
 import { startSandbox } from "../../sandbox/sandbox.ts";
 import { capture } from "../harness/capture-command.ts";
-import { openBusyLog, writeBusyLog } from "../harness/memory/demo-history-log.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { openBusyLog, writeBusyLog } from "../harness/in-process/demo-history-log.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 const NOW = Date.parse("2026-11-26T11:42:00.000Z");
 const DAY_MS = 86_400_000;

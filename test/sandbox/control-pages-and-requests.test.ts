@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { faultKindsOf } from "../../sandbox/faults.ts";
-import { NETWORKS } from "../../sandbox/network-origins.ts";
+import { NETWORKS } from "../../sandbox/network-origins-and-refusals.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { authorized, callX, personId, postJson } from "./client.ts";
+import { authorized, callX, personId, postJson } from "./x-client.ts";
 
 describe("the sandbox's control over HTTP", () => {
   let sandbox: Sandbox;

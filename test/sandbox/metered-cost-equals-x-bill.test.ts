@@ -4,8 +4,8 @@ import { createX, X_PRICES } from "../../src/networks/x/x-api.ts";
 import { createMeter } from "../../src/outreach/network-cost-in-usd.ts";
 import { LIST_ID } from "../../sandbox/x/people.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { safeFetchTo } from "../harness/memory/local-test-servers.ts";
-import { authorized, personId, postJson } from "./client.ts";
+import { safeFetchTo } from "../harness/in-process/local-test-servers.ts";
+import { authorized, personId, postJson } from "./x-client.ts";
 
 let sandbox: Sandbox;
 beforeEach(async () => {

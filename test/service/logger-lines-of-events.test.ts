@@ -4,7 +4,7 @@ import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { makeId } from "../../src/platform/clock-ids-and-timers.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { logChanges } from "../../src/service/service.ts";
-import { openApp } from "../harness/memory/app.ts";
+import { openApp } from "../harness/in-process/app.ts";
 
 const counts = { sent: 2, skipped: 1, failed: 0, in_doubt: 0 };
 const suspended = {

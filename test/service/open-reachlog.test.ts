@@ -4,8 +4,8 @@ import { loadConfig, type Config } from "../../src/config/config.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Reachlog } from "../../src/privacy/log-context-types.ts";
 import { openReachlog, type Joining, type Membership } from "../../src/service/open-reachlog.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
-import type { LogStore } from "../../events/catalog.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
+import type { LogStore } from "../../events/event-types-and-codec.ts";
 
 const NOW = Date.parse("2026-03-01T08:00:00.000Z");
 const ADDED: NewEvent = {

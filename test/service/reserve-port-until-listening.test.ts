@@ -5,7 +5,7 @@ import { isPortFree, reservePort } from "../../src/platform/free-port.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { openToServe } from "../../src/service/open-to-serve.ts";
 import { serve } from "../../src/service/service.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 const HOST = "127.0.0.1";
 const silent = createLogger("error", () => {}, Date.now);

@@ -6,7 +6,7 @@ import { settingsOf } from "../../sandbox/service-settings.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createLogger } from "../../src/platform/logger.ts";
 import { startService } from "../../src/service/service.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 test("after a start with changed projections, the dispatchers begin, and health is ok", async () => {
   await using sandbox = await startSandbox({ port: 0 });

@@ -4,7 +4,7 @@ import { readDocuments } from "./documents.ts";
 import { roomOf } from "./layer-order.ts";
 import { importsOf, sourceFiles } from "./imports.ts";
 
-/** Sizes that make the product harder to change; each has an upper limit in limits.test.ts. */
+/** Sizes that make the product harder to change; each has an upper limit in code-size-and-wording-limits.test.ts. */
 export interface Measures {
   /** Number of files in the fullest folder, without its subfolders. */
   readonly filesInAFolder: number;

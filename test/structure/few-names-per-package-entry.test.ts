@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 import { readFaces, findFaults, exportedNames, NAMES_MAX } from "./few-names-per-package-entry.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

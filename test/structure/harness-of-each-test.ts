@@ -7,14 +7,14 @@ import { importsOf } from "./imports.ts";
 const HARNESSES = [
   ["the browser harness", /^test\/harness\/browser\.ts$/],
   ["the process harness", /^test\/harness\/(?:process|demo)\.ts$/],
-  ["the memory harness", /^test\/harness\/memory\//],
+  ["the in-process harness", /^test\/harness\/in-process\//],
 ] as const;
 
 /** The first line of each test file says how its tests run. */
 export const FIRST_LINES: Readonly<Record<string, string>> = {
   "the browser harness": "// These tests operate pages in a browser.",
   "the process harness": "// These tests start the service or commands as processes.",
-  "the memory harness": "// These tests run parts of the service inside the test process.",
+  "the in-process harness": "// These tests run parts of the service inside the test process.",
   "no harness": "// These tests call the code directly.",
 };
 

@@ -38,7 +38,7 @@ test("every folder is on exactly one floor, and every folder of a floor exists",
 
 test.each([
   ["up", { from: "src/platform/clock-ids-and-timers.ts", to: "src/config/config.ts" }],
-  ["to a neighbour", { from: "src/privacy/retention.ts", to: "src/account/oauth.ts" }],
+  ["to a neighbour", { from: "src/privacy/delete-erased-and-expired-keys.ts", to: "src/account/oauth.ts" }],
   ["from a folder on no floor", { from: "src/helpers/text.ts", to: "src/platform/clock-ids-and-timers.ts" }],
   ["from the events to the projections", { from: "events/account.ts", to: "projections/message-totals.ts" }],
 ])("an import %s is reported", (_which, one) => {

@@ -134,14 +134,14 @@ const BY_HAND: Readonly<Record<string, readonly string[]>> = {
   ],
   "sets up or examines this machine": [
     "setup/init.ts init",
-    "setup/print-settings.ts settings",
+    "setup/print-default-settings.ts settings",
     "completion.ts completion",
     "doctor.ts doctor",
     "upgrade-check.ts upgrade-check",
     "token.ts new",
     "token.ts remove",
   ],
-  "asks the running service": ["ready.ts ready", "outreach.ts run", "test-channels.ts test"],
+  "asks the running service": ["ready.ts ready", "outreach.ts run", "deliveries.ts test"],
 };
 
 const COMMAND = /new Command\("([a-z-]+)"/g;

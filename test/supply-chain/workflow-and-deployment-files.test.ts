@@ -7,9 +7,9 @@ import { settingNames } from "../../src/config/schema.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, withLog } from "../harness/capture-command.ts";
-import { clickOf } from "../harness/memory/make-recipient-and-click-events.ts";
+import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
 import { onRuntime, RUNTIME_ENV } from "../harness/runtime.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");

@@ -3,7 +3,7 @@ import { secret } from "../../src/platform/secret.ts";
 import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
 import type { SecretPlace } from "../../src/vault/secret-database.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 /** Separate place for secrets; its data is removed when it is disposed. */
 export interface Place extends AsyncDisposable {

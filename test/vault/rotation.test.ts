@@ -9,9 +9,9 @@ import { readMasterKey, rotateKey, type MasterKeyPlace, type RotationStep } from
 import { openSecretStore } from "../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { openVault, type Rotation } from "../../src/vault/vault.ts";
-import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
+import { logFiles, type LogFiles } from "../../src/log/log-file-paths.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 const FROM = new Uint8Array(32).fill(1);
 const TO = new Uint8Array(32).fill(2);

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { createRandom } from "../harness/random.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 /** Number of bytes of a ciphertext that are searched for: a part of a ciphertext reveals a part of the secret. */
 const PIECE = 16;

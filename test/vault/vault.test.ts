@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { deriveKey, keyId, KeyMismatch } from "../../src/vault/derive-keys.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { openVault } from "../../src/vault/vault.ts";
-import { temporaryFolder } from "../harness/temporary.ts";
+import { temporaryFolder } from "../harness/temporary-folder.ts";
 import { ENGINES } from "./engines.ts";
 
 const DAMAGED = /does not open with the right key: it was altered/;

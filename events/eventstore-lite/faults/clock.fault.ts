@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { take } from "../src/testing/contract/events.ts";
+import { take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { expectWhole } from "./compare-log-with-ledger.ts";
 import { startProgram } from "./start-program.ts";

@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import { type EventStore, type NewEvent, openSqliteStore, type Recorded } from "eventstore-lite";
-import { take } from "../src/testing/contract/events.ts";
-import type { Ledger } from "./ledger.ts";
-import { eventsOf, streamOf } from "./programs/events-of-idempotency-key.ts";
+import { take } from "../src/testing/contract/make-events-and-collect-results.ts";
+import type { Ledger } from "./record-answers-to-appends.ts";
+import { eventsOf, streamOf } from "./programs/keyed-events-and-append-loop.ts";
 
 /** The differences between a log and what its callers were told. */
 export interface Findings {

@@ -1,8 +1,8 @@
 import { openPostgresStore } from "eventstore-lite/postgres";
-import { take } from "../src/testing/contract/events.ts";
+import { take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import type { PostgresServer } from "../src/testing/postgres-server.ts";
 import { type Program, startProgram } from "./start-program.ts";
-import { eventsOf } from "./programs/events-of-idempotency-key.ts";
+import { eventsOf } from "./programs/keyed-events-and-append-loop.ts";
 
 /** The differences between what the callers of some processes were told and what their shared log holds. */
 export interface CrashReport {
@@ -42,7 +42,7 @@ export async function crashUnderLoad(server: PostgresServer, url: string, rounds
   const told = new Map<string, string>();
   let started = 0;
   const start = (): Program =>
-    startProgram("append-to-server", {
+    startProgram("append-despite-server-crashes", {
       arguments: [url, String(NUMBERS_EACH * started++)],
       onLine(line) {
         const [sign, key = "", outcome = ""] = line.split(" ");

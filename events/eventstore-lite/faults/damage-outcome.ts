@@ -1,5 +1,5 @@
 import { type EventStore, type NewEvent, openSqliteStore, type Recorded } from "eventstore-lite";
-import { take } from "../src/testing/contract/events.ts";
+import { take } from "../src/testing/contract/make-events-and-collect-results.ts";
 
 /** How a damaged log opens, verifies and reads. */
 export type Fate =

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { examine, FAULTLESS } from "./compare-log-with-ledger.ts";
-import { createLedger, type Ledger } from "./ledger.ts";
+import { createLedger, type Ledger } from "./record-answers-to-appends.ts";
 import { startProgram } from "./start-program.ts";
 
 const newLogPath = temporaryLogs();

@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { type ByteRange, findEventBytes, findIndexBytes } from "./find-event-and-index-bytes.ts";
 import { alteredIn, fateOf, type Finding, type History, historyOf, tallyOf } from "./damage-outcome.ts";
-import { appendAnywhere, copyOf, imageOf } from "./log-image.ts";
+import { appendAnywhere, copyOf, imageOf } from "./fill-and-copy-test-log.ts";
 
 const newLogPath = temporaryLogs();
 

@@ -4,7 +4,7 @@ import { StoreFull } from "eventstore-lite/testing";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { take } from "../src/testing/contract/events.ts";
+import { take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { createExt4, createTmpfs } from "./test-disk.ts";
 import { expectWhole } from "./compare-log-with-ledger.ts";
 import { lacks } from "./required-tools.ts";

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLedger, type Ledger } from "./ledger.ts";
+import { createLedger, type Ledger } from "./record-answers-to-appends.ts";
 import { startProgram } from "./start-program.ts";
 
 /** The output and the end of a program whose system calls were tampered with. */

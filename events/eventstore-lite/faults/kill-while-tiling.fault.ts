@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { createLogTree } from "eventstore-lite/proof";
-import { rootsOfEvents } from "../src/testing/roots-of-events.ts";
+import { rootsOfEvents } from "../src/testing/merkle-roots-of-events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { startProgram } from "./start-program.ts";
 import { isWhole } from "./required-tools.ts";

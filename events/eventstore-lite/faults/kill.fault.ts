@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { examine, FAULTLESS, retry } from "./compare-log-with-ledger.ts";
-import { createLedger } from "./ledger.ts";
+import { createLedger } from "./record-answers-to-appends.ts";
 import { startProgram } from "./start-program.ts";
 import { isWhole } from "./required-tools.ts";
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "n
 import { join } from "node:path";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { examine, FAULTLESS, retry } from "./compare-log-with-ledger.ts";
-import { createLedger } from "./ledger.ts";
+import { createLedger } from "./record-answers-to-appends.ts";
 import { startProgram } from "./start-program.ts";
 import { lacks, memoryGroupPath } from "./required-tools.ts";
 

@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { StoreOwned } from "eventstore-lite/testing";
 import { dirname, join } from "node:path";
-import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
+import { newEvent, refusalOf, take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { examine, FAULTLESS } from "./compare-log-with-ledger.ts";
-import { createLedger } from "./ledger.ts";
+import { createLedger } from "./record-answers-to-appends.ts";
 import { type Program, startProgram } from "./start-program.ts";
 
 const newLogPath = temporaryLogs();
@@ -19,7 +19,9 @@ test(`exactly one of ${RIVALS} owners started at once wins, and again after its 
   const file = newLogPath();
   const winners: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    const rivals = Array.from({ length: RIVALS }, () => startProgram("claim-log", { arguments: [file] }));
+    const rivals = Array.from({ length: RIVALS }, () =>
+      startProgram("own-log-and-collect-garbage", { arguments: [file] }),
+    );
     const verdicts = await Promise.all(rivals.map((rival) => rival.said(() => true)));
     winners.push(verdicts.filter((verdict) => verdict === "won").length);
     expect(verdicts.filter((verdict) => verdict === "StoreOwned")).toHaveLength(RIVALS - 1);
@@ -31,7 +33,7 @@ test(`exactly one of ${RIVALS} owners started at once wins, and again after its 
 
 test("an owner without a reference to its store stays the owner over garbage collections", async () => {
   const file = newLogPath();
-  const owner = startProgram("claim-log", { arguments: [file] });
+  const owner = startProgram("own-log-and-collect-garbage", { arguments: [file] });
   await owner.said((line) => line === "won");
   owner.tell("collect");
   await owner.said((line) => line === "collected");
@@ -88,7 +90,7 @@ test("an owner paused by SIGSTOP stays the owner and continues after SIGCONT", a
 
 /** Starts another process that tries to own the log, and returns what it prints: `won`, or the name of the error. */
 async function rivalVerdict(file: string): Promise<string> {
-  const rival: Program = startProgram("claim-log", { arguments: [file] });
+  const rival: Program = startProgram("own-log-and-collect-garbage", { arguments: [file] });
   const verdict = await rival.said(() => true);
   await rival.kill();
   return verdict;

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createExt4, type Disk } from "./test-disk.ts";
 import { examine, FAULTLESS, retry } from "./compare-log-with-ledger.ts";
 import { freeze } from "./freeze-programs.ts";
-import { createLedger, type Ledger } from "./ledger.ts";
+import { createLedger, type Ledger } from "./record-answers-to-appends.ts";
 import { type Program, startProgram } from "./start-program.ts";
 import { RECORD_BYTES } from "./plain-file-record-length.ts";
 import { isWhole, lacks, run } from "./required-tools.ts";

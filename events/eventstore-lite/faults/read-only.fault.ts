@@ -3,7 +3,7 @@ import { openSqliteStore, StoreClosed } from "eventstore-lite";
 import { AppendInDoubt } from "eventstore-lite/testing";
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
+import { newEvent, refusalOf, take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { createExt4 } from "./test-disk.ts";
 import { expectWhole } from "./compare-log-with-ledger.ts";
 import { lacks, run } from "./required-tools.ts";

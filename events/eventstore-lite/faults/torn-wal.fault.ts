@@ -5,7 +5,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { alteredIn, fateOf, type Finding, type History, historyOf, tallyOf } from "./damage-outcome.ts";
-import { appendAnywhere, copyOf, imageOf } from "./log-image.ts";
+import { appendAnywhere, copyOf, imageOf } from "./fill-and-copy-test-log.ts";
 
 const newLogPath = temporaryLogs();
 

@@ -1,5 +1,5 @@
 import { andThen, type Awaitable } from "./value-or-promise.ts";
-import type { Folded, NewEvent, Place, Recorded } from "./store.ts";
+import type { Folded, NewEvent, Place, Recorded } from "./event-store-interface.ts";
 
 /** An event as a codec passes it on to be written. */
 export interface Encoded extends NewEvent {

@@ -1,5 +1,5 @@
 import type { StoredEvent } from "./codec.ts";
-import type { NewEvent, Query, Recorded } from "./store.ts";
+import type { NewEvent, Query, Recorded } from "./event-store-interface.ts";
 
 /** A {@link Query} whose members may also be given as undefined. */
 export type OpenQuery = { readonly [Member in keyof Query]: Query[Member] | undefined };

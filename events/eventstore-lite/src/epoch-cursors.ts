@@ -1,5 +1,5 @@
 import { CursorRefused } from "./errors.ts";
-import type { Epoch, LogHistory } from "./store.ts";
+import type { Epoch, LogHistory } from "./event-store-interface.ts";
 
 /**
  * Creates the functions that make and check consumers' cursors. `epochs`: all continuations of the log, oldest first,

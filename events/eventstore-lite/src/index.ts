@@ -22,4 +22,4 @@ export type {
   Snapshot,
   SnapshotEntry,
   Snapshots,
-} from "./store.ts";
+} from "./event-store-interface.ts";

@@ -14,5 +14,5 @@ export { restorePostgresLog } from "./postgres/restore-from-file.ts";
 // them.
 export { urlsOf } from "./postgres/parse-multi-host-url.ts";
 export { ANSWER_MS_MAX, openDatabase, type Database, type TransactionSql } from "./postgres/database.ts";
-export { isLost, isRefused, isUnanswered, sqlState } from "./postgres/errors.ts";
+export { isLost, isRefused, isUnanswered, sqlState } from "./postgres/classify-errors.ts";
 export { migrate } from "./postgres/migrate.ts";

@@ -20,6 +20,6 @@ export type { OpenStore, Runner } from "./testing/contract/test-runner-interface
 export { newLogPlace, type LogPlace } from "./testing/reused-postgres-schemas.ts";
 export { newDatabase, startPostgres, type PostgresServer } from "./testing/postgres-server.ts";
 export { startProxy, type Proxy, type Verdict } from "./testing/faulty-postgres-proxy.ts";
-export { rootsOfEvents } from "./testing/roots-of-events.ts";
+export { rootsOfEvents } from "./testing/merkle-roots-of-events.ts";
 export { storeContract } from "./testing/store-contract.ts";
-export { countLoopIterations } from "./testing/count-loop-iterations.ts";
+export { countLoopIterations } from "./testing/count-event-loop-iterations.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { DatabaseSync } from "node:sqlite";
-import { newEvent, newEvents } from "../src/testing/contract/events.ts";
+import { newEvent, newEvents } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { rebuildChain, tamper } from "./tampering.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 

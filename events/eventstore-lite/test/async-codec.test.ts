@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { type Codec, type NewEvent, openSqliteStore } from "eventstore-lite";
-import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { newEvent, newEvents, refusalOf } from "../src/testing/contract/events.ts";
+import { newEvent, newEvents, refusalOf } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { Cursor } from "../src/store.ts";
+import type { Cursor } from "../src/event-store-interface.ts";
 import { importSqliteLog, openSqliteStore, type EventStore } from "eventstore-lite";
 import { CursorRefused } from "eventstore-lite/testing";
 import { copyFileSync } from "node:fs";
-import { newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
+import { newEvents, refusalOf, take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type EventStore, LeaseLost, type NewEvent, VersionConflict } from "eventstore-lite";
 import fc from "fast-check";
-import { newEvent, newEvents, take } from "../src/testing/contract/events.ts";
+import { newEvent, newEvents, take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { engines } from "./engines.ts";
 import { createModel, type Step } from "./model.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { StoreOwned } from "eventstore-lite/testing";
 import { fileURLToPath } from "node:url";
-import { refusalOf } from "../src/testing/contract/events.ts";
+import { refusalOf } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { takeOwnership } from "../src/sqlite/ownership.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 

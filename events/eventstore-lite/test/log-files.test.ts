@@ -4,7 +4,7 @@ import { StoreUnavailable, StoreUnusable } from "eventstore-lite/testing";
 import { existsSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { newEvent, refusalOf } from "../src/testing/contract/events.ts";
+import { newEvent, refusalOf } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { FILES_EVERY_MS, rememberDatabase } from "../src/detect-replaced-files.ts";
 import { openReader, openWriter } from "../src/sqlite/connections.ts";
 import { pragma } from "../src/sqlite/connection-settings.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import { newEvent, take } from "../src/testing/contract/events.ts";
+import { newEvent, take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { pragma } from "../src/sqlite/connection-settings.ts";
 import { createFormat1 } from "./format-1.ts";
 import { temporaryLogs } from "./temporary-logs.ts";

@@ -1,4 +1,4 @@
-import type { ExpectedVersion } from "../src/store.ts";
+import type { ExpectedVersion } from "../src/event-store-interface.ts";
 
 /** Action of a caller on a store, as the property test generates it. */
 export type Step =

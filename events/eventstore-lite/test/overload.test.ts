@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { StoreOverloaded } from "eventstore-lite/testing";
 import { DatabaseSync } from "node:sqlite";
-import { newEvent, newEvents, refusalOf } from "../src/testing/contract/events.ts";
+import { newEvent, newEvents, refusalOf } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

@@ -1,12 +1,12 @@
 import { expect, jest, test } from "bun:test";
-import { newEvent, refusalOf } from "../src/testing/contract/events.ts";
+import { newEvent, refusalOf } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { AppendInDoubt, InvalidAppend, StoreClosed, StoreOverloaded } from "../src/errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../src/limits.ts";
 import { identityCodec } from "../src/codec.ts";
 import { APPENDED, type BatchReply, decodeBatch, type Piece, type Request } from "../src/append/writer-messages.ts";
 import { prepareAppend, type PreparedAppend } from "../src/append/prepare-append.ts";
 import { createQueue } from "../src/append/queue.ts";
-import type { AppendOptions, Commit } from "../src/store.ts";
+import type { AppendOptions, Commit } from "../src/event-store-interface.ts";
 
 /** Creates an append queue in which the test plays the writer thread. */
 function createTestQueue(limits: Partial<Limits> = {}) {

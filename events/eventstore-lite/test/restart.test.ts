@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
-import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { LeaseLost, VersionConflict } from "../src/errors.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Codec, EventStore, NewEvent, Recorded } from "eventstore-lite";
 import { identityCodec } from "../src/codec.ts";
-import { newEvents, take } from "../src/testing/contract/events.ts";
+import { newEvents, take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { engines } from "./engines.ts";
 
 /**

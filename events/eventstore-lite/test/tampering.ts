@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { GENESIS_HASH, LINK_SQL, linkInPlace } from "../src/chain.ts";
+import { GENESIS_HASH, LINK_SQL, linkInPlace } from "../src/event-hash-chain.ts";
 
 /** Changes a log like an attacker who can write the file: drops the triggers, and executes any SQL. */
 export function tamper(file: string, sql: string): void {

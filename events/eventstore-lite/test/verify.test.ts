@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { openSqliteStore, StoreClosed, type EventStore } from "eventstore-lite";
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { newEvent, newEvents, refusalOf } from "../src/testing/contract/events.ts";
+import { newEvent, newEvents, refusalOf } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { RANGE_EVENTS } from "../src/sqlite/verify/worker-pool.ts";
 import { rebuildChain, misindex, tamper } from "./tampering.ts";
 import { temporaryLogs } from "./temporary-logs.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Codec, NewEvent } from "eventstore-lite";
 import { InvalidAppend, StoreUnusable } from "eventstore-lite/testing";
 import { identityCodec } from "../src/codec.ts";
-import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
+import { newEvent, refusalOf, take } from "../src/testing/contract/make-events-and-collect-results.ts";
 import { type EngineOptions, engines } from "./engines.ts";
 
 const FINISH = new URL("./programs/writer-transform.ts", import.meta.url);

@@ -1,14 +1,14 @@
-import type { LogStore } from "../../../events/catalog.ts";
+import type { LogStore } from "../../../events/event-types-and-codec.ts";
 import { Command, Option, readConfig, type MakeCommand } from "../shared/command.ts";
-import type { Terminal } from "../shared/answers-and-exit-codes.ts";
+import type { Terminal } from "../shared/terminal-answers-and-exit-codes.ts";
 import { toSelection, type LogFilter } from "../../history/log-filter.ts";
 import { storedEvents, type Selection } from "../../history/select-events.ts";
 import { EXPORT_FORMATS, FORMAT_NAMES } from "../../log/export-formats.ts";
 import { exportText, shownBy, type Show } from "../../log/export-formats/write-export-text.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { discloseRecipient, type PersonalRead } from "../../privacy/record-personal-data-read.ts";
-import { foldTo } from "../../projector/fold-to.ts";
-import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
+import { foldTo } from "../../projector/fold-to-moment.ts";
+import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/open-log-and-record-reads.ts";
 import { writeNewFile } from "../shared/write-text-and-new-files.ts";
 import { startProgress } from "../shared/progress.ts";
 import { usageError } from "../../platform/service-error.ts";

@@ -1,7 +1,7 @@
-import { importEvents } from "../../backup/import-events.ts";
+import { importEvents } from "../../backup/import-exported-events.ts";
 import { Command, JSON_OPTION, readConfig, type MakeCommand } from "../shared/command.ts";
 import { monitorOn } from "../shared/progress.ts";
-import { answer } from "../shared/answers-and-exit-codes.ts";
+import { answer } from "../shared/terminal-answers-and-exit-codes.ts";
 
 export const importLog: MakeCommand = (terminal) =>
   new Command("import")

@@ -3,17 +3,17 @@ import { parsePublicKey, parseVerifierKey } from "eventstore-lite/proof";
 import { requireEvent } from "../../history/find-event.ts";
 import { EXPORT_FORMATS } from "../../log/export-formats.ts";
 import { shownBy } from "../../log/export-formats/write-export-text.ts";
-import { openEventProof, proveConsistency } from "../../log/verify-proof.ts";
-import { proveEvent } from "../../log/signed-heads.ts";
+import { openEventProof, proveConsistency } from "../../log/event-and-consistency-proofs.ts";
+import { proveEvent } from "../../log/sign-heads-and-prove-events.ts";
 import { hideCodes } from "../../networks/hide-personal-codes.ts";
 import { isoTime, systemClock } from "../../platform/clock-ids-and-timers.ts";
 import { makeNewFile } from "../../platform/new-file.ts";
 import { usageError } from "../../platform/service-error.ts";
-import { withPath } from "../../platform/system-fault.ts";
+import { withPath } from "../../platform/describe-system-errors.ts";
 import { discloseEvent } from "../../privacy/record-personal-data-read.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
-import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/log-session.ts";
-import { answer, EXIT, fail, printable } from "../shared/answers-and-exit-codes.ts";
+import { openExistingLog, openExistingStoredLog, recordRead } from "../shared/open-log-and-record-reads.ts";
+import { answer, EXIT, fail, printable } from "../shared/terminal-answers-and-exit-codes.ts";
 import { readKeyOption } from "./verify.ts";
 
 export const prove: MakeCommand = (terminal) =>

@@ -3,8 +3,8 @@ import { parsePublicKey, SigningKeyRefused } from "eventstore-lite/proof";
 import { readKnownHeads, type Compared } from "../../log/sign-and-compare-checkpoints.ts";
 import { verifyLog, type VerifiedLog } from "../../log/verify-log.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
-import { answer, EXIT } from "../shared/answers-and-exit-codes.ts";
-import { openExistingStoredLog } from "../shared/log-session.ts";
+import { answer, EXIT } from "../shared/terminal-answers-and-exit-codes.ts";
+import { openExistingStoredLog } from "../shared/open-log-and-record-reads.ts";
 import { withProgress } from "../shared/progress.ts";
 import { usageError } from "../../platform/service-error.ts";
 

@@ -10,9 +10,9 @@ import { usageError } from "../../platform/service-error.ts";
 import { untilStopped } from "../serve.ts";
 import { Command, createNumberParser, type MakeCommand, parsePort, readServedConfig } from "../shared/command.ts";
 import { PROGRAM } from "../shared/program-invocation.ts";
-import type { Terminal } from "../shared/answers-and-exit-codes.ts";
-import { openLogForHistory } from "./open-log-for-history.ts";
-import { loadSandbox, startDatabaseServer } from "./dev-dependencies.ts";
+import type { Terminal } from "../shared/terminal-answers-and-exit-codes.ts";
+import { openLogForHistory } from "./open-log-for-invented-history.ts";
+import { loadSandbox, startDatabaseServer } from "./load-sandbox-and-postgres.ts";
 import { chatOption, messagingOption } from "./sandbox.ts";
 
 export const demo: MakeCommand = (terminal) =>

@@ -1,6 +1,6 @@
 import { untilAborted } from "../../platform/signals.ts";
 import { Command, Option, parsePort, type MakeCommand } from "../shared/command.ts";
-import { loadSandbox } from "./dev-dependencies.ts";
+import { loadSandbox } from "./load-sandbox-and-postgres.ts";
 
 export const sandbox: MakeCommand = (terminal) =>
   new Command("sandbox")

@@ -3,8 +3,8 @@ import { closedObject } from "../../platform/common-schemas.ts";
 import { isReading, type AnyOperation } from "../../platform/operation.ts";
 import { VERSION } from "../../platform/version.ts";
 import { openContext, runOnce } from "../shared/run-operation.ts";
-import type { Terminal } from "../shared/answers-and-exit-codes.ts";
-import { describeFault } from "../../platform/system-fault.ts";
+import type { Terminal } from "../shared/terminal-answers-and-exit-codes.ts";
+import { describeFault } from "../../platform/describe-system-errors.ts";
 import { toExitCode } from "../shared/exit-code.ts";
 
 const INSTRUCTIONS =

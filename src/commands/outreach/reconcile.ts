@@ -4,9 +4,9 @@ import { systemClock } from "../../platform/clock-ids-and-timers.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { type Reconciled, reconcileAttempts, type ReconcileView } from "../../service/reconcile-messages.ts";
 import { Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
-import { openExistingReachlog, recordRead } from "../shared/log-session.ts";
+import { openExistingReachlog, recordRead } from "../shared/open-log-and-record-reads.ts";
 import { startStatusLine } from "../shared/progress.ts";
-import { answer, EXIT, type Terminal, printable, table } from "../shared/answers-and-exit-codes.ts";
+import { answer, EXIT, type Terminal, printable, table } from "../shared/terminal-answers-and-exit-codes.ts";
 import type { Reachlog } from "../../privacy/log-context-types.ts";
 
 export const reconcile: MakeCommand = (terminal) =>

@@ -1,15 +1,15 @@
 import { run as runProjection, type RunState } from "../../../projections/current-run.ts";
-import { foldTo } from "../../projector/fold-to.ts";
+import { foldTo } from "../../projector/fold-to-moment.ts";
 import { toEventJson } from "../../history/event-json.ts";
 import { Command, type MakeCommand } from "../shared/command.ts";
-import { openExistingLog, recordRead } from "../shared/log-session.ts";
+import { openExistingLog, recordRead } from "../shared/open-log-and-record-reads.ts";
 import { startStatusLine } from "../shared/progress.ts";
-import type { Folded } from "../../../events/catalog.ts";
+import type { Folded } from "../../../events/event-types-and-codec.ts";
 import type { PauseReason, Usage } from "../../../events/outreach.ts";
 import { describeEvent } from "../../history/event-sentences.ts";
 import { describeSelection, formatCounts } from "../../history/sentences/outreach.ts";
 import { formatSentence, plain } from "../../history/sentences/sentence-parts.ts";
-import { printable } from "../shared/answers-and-exit-codes.ts";
+import { printable } from "../shared/terminal-answers-and-exit-codes.ts";
 
 export const watch: MakeCommand = (terminal) =>
   new Command("watch")

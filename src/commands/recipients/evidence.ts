@@ -1,23 +1,23 @@
 import { formatPublicKey } from "eventstore-lite/proof";
 import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
-import type { EventType, Recorded } from "../../../events/catalog.ts";
+import type { EventType, Recorded } from "../../../events/event-types-and-codec.ts";
 import { hideCodes } from "../../networks/hide-personal-codes.ts";
 import { personalLinkOwner } from "../../../events/clicks-links-conversions.ts";
 import { outreachByCampaign } from "../../../projections/contact-outreach-by-campaign.ts";
-import { toRecipient, type Contact } from "../../../projections/contact.ts";
+import { toRecipient, type Contact } from "../../../projections/contact-state.ts";
 import { historyOfRecipient, type RecipientHistory } from "../../history/history-of-recipient-link-or-event.ts";
 import { describeConsent } from "../../history/sentences/outreach.ts";
 import { formatSentence } from "../../history/sentences/sentence-parts.ts";
 import { describeEvent } from "../../history/event-sentences.ts";
 import { eventsAt, inOrder } from "../../log/event-log.ts";
-import { proveEvents } from "../../log/signed-heads.ts";
+import { proveEvents } from "../../log/sign-heads-and-prove-events.ts";
 import { discloseRecipient } from "../../privacy/record-personal-data-read.ts";
 import { findNamed, parseRecipient } from "../../recipients/resolve-recipient.ts";
 import type { OpenedLog } from "../../privacy/open-log.ts";
 import { toEventJson } from "../../history/event-json.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
-import { answer, fail, printable } from "../shared/answers-and-exit-codes.ts";
-import { openExistingLog, recordRead } from "../shared/log-session.ts";
+import { answer, fail, printable } from "../shared/terminal-answers-and-exit-codes.ts";
+import { openExistingLog, recordRead } from "../shared/open-log-and-record-reads.ts";
 import { makeNewFile } from "../../platform/new-file.ts";
 import { withProgress } from "../shared/progress.ts";
 

@@ -17,12 +17,12 @@ import {
   toRefusedJson,
 } from "./import.ts";
 import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "../shared/command.ts";
-import { COMMAND_METADATA, openExistingLog, recordRead } from "../shared/log-session.ts";
+import { COMMAND_METADATA, openExistingLog, recordRead } from "../shared/open-log-and-record-reads.ts";
 import { openReachlog } from "../../service/open-reachlog.ts";
 import { contactsNow } from "../shared/as-of-option.ts";
 import { writeNewFile } from "../shared/write-text-and-new-files.ts";
 import { withProgress } from "../shared/progress.ts";
-import { answer, type Terminal } from "../shared/answers-and-exit-codes.ts";
+import { answer, type Terminal } from "../shared/terminal-answers-and-exit-codes.ts";
 
 const importList: MakeCommand = (terminal) =>
   new Command("import")

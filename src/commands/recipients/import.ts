@@ -18,11 +18,11 @@ import {
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import type { Config } from "../../config/config.ts";
 import { Option, readConfig } from "../shared/command.ts";
-import { answer, EXIT, type Terminal, printable } from "../shared/answers-and-exit-codes.ts";
-import { COMMAND_METADATA } from "../shared/log-session.ts";
+import { answer, EXIT, type Terminal, printable } from "../shared/terminal-answers-and-exit-codes.ts";
+import { COMMAND_METADATA } from "../shared/open-log-and-record-reads.ts";
 import { openReachlog } from "../../service/open-reachlog.ts";
 import { withProgress } from "../shared/progress.ts";
-import { withPath } from "../../platform/system-fault.ts";
+import { withPath } from "../../platform/describe-system-errors.ts";
 
 /**
  * Number of rows in one append of an import. A running service cannot append meanwhile, so more rows would delay it.

@@ -3,13 +3,13 @@ import { resolve } from "node:path";
 import { formatEnvValue } from "../../config/env-file.ts";
 import { DAILY_LIMIT_MAX, settingNames } from "../../config/schema.ts";
 import { SCOPE_NAMES } from "../../config/parse-api-tokens.ts";
-import { isLoopback, parseHttpUrl } from "../../config/urls.ts";
+import { isLoopback, parseHttpUrl } from "../../config/check-urls-and-plain-http.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
-import { loadSandbox } from "../development/dev-dependencies.ts";
+import { loadSandbox } from "../development/load-sandbox-and-postgres.ts";
 import { Command, JSON_OPTION, readConfig, type MakeCommand } from "../shared/command.ts";
 import { makeNewFile } from "../../platform/new-file.ts";
 import { PROGRAM } from "../shared/program-invocation.ts";
-import { answer, type Terminal } from "../shared/answers-and-exit-codes.ts";
+import { answer, type Terminal } from "../shared/terminal-answers-and-exit-codes.ts";
 import { createToken } from "../../config/edit-tokens-file.ts";
 
 const FILE = ".env";

@@ -1,9 +1,9 @@
-import type { LogStore } from "../../../events/catalog.ts";
+import type { LogStore } from "../../../events/event-types-and-codec.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
-import { foldTo, type FoldedTo } from "../../projector/fold-to.ts";
+import { foldTo, type FoldedTo } from "../../projector/fold-to-moment.ts";
 import { checkMoment, type Moment } from "../../projector/parse-moment.ts";
 import { restoreStates } from "../../projector/restore-states.ts";
-import type { Terminal } from "./answers-and-exit-codes.ts";
+import type { Terminal } from "./terminal-answers-and-exit-codes.ts";
 import { withProgress } from "./progress.ts";
 
 /** The option `--as-of` of commands that can answer for an earlier moment. */

@@ -12,7 +12,7 @@ import {
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import { locateLog } from "../../privacy/locate-log.ts";
 import { readConfig } from "./command.ts";
-import { type Terminal, printable } from "./answers-and-exit-codes.ts";
+import { type Terminal, printable } from "./terminal-answers-and-exit-codes.ts";
 
 /** The option `--url`, for commands whose work only a running service can do. */
 export const URL_OPTION = [

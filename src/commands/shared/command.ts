@@ -4,7 +4,7 @@ import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
 import { readSettingsFile, warnOfOtherEnvFiles } from "../../config/load-env-file.ts";
 import { usageError } from "../../platform/service-error.ts";
-import { printable, EXIT, type Terminal, type CommandEnvironment } from "./answers-and-exit-codes.ts";
+import { printable, EXIT, type Terminal, type CommandEnvironment } from "./terminal-answers-and-exit-codes.ts";
 
 /** A command whose action returns the exit code, or undefined for success. Its help ends with examples. */
 class AnsweringCommand extends commander.Command {

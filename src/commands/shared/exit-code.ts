@@ -1,7 +1,7 @@
 import { classifyError } from "../../log/classify-store-error.ts";
 import type { ErrorKind } from "../../platform/service-error.ts";
-import { systemCode } from "../../platform/system-fault.ts";
-import { EXIT } from "./answers-and-exit-codes.ts";
+import { systemCode } from "../../platform/describe-system-errors.ts";
+import { EXIT } from "./terminal-answers-and-exit-codes.ts";
 
 /** Exit code of each kind of failure. Undefined for a bug or a failing machine, whose stack and cause are shown. */
 const EXIT_CODES: Readonly<Record<ErrorKind, number | undefined>> = {

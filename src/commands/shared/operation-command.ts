@@ -12,7 +12,7 @@ import {
 } from "../../platform/operation.ts";
 import { absolutePath, Argument, Command, JSON_OPTION, Option, type MakeCommand } from "./command.ts";
 import { runOperation } from "./run-operation.ts";
-import { EXIT, type Terminal } from "./answers-and-exit-codes.ts";
+import { EXIT, type Terminal } from "./terminal-answers-and-exit-codes.ts";
 
 /**
  * Pause in ms between two runs of a command with `--watch`: short enough to see a backlog shrink, although each run

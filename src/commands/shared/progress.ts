@@ -1,6 +1,6 @@
 import { grouped } from "../../platform/format-numbers-and-lists.ts";
 import type { WorkMonitor } from "../../log/progress-and-cancellation.ts";
-import type { Terminal } from "./answers-and-exit-codes.ts";
+import type { Terminal } from "./terminal-answers-and-exit-codes.ts";
 
 /** A line on the terminal that shows the progress of long work. `end` removes it. */
 export type Progress = ReturnType<typeof startProgress>;

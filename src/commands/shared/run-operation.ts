@@ -1,4 +1,4 @@
-import type { LogStore } from "../../../events/catalog.ts";
+import type { LogStore } from "../../../events/event-types-and-codec.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { createDelivery } from "../../delivery/wait-for-outcome.ts";
 import { readAllTokens } from "../../config/edit-tokens-file.ts";
@@ -16,12 +16,12 @@ import { createFindLinkKeys } from "../../privacy/person-keys.ts";
 import { createSuppressionHashes } from "../../privacy/suppression-hashes.ts";
 import { openAccount } from "../../service/outreach-context.ts";
 import { readConfig } from "./command.ts";
-import { openExistingLog, openExistingReachlog, readCaller, recordRead } from "./log-session.ts";
+import { openExistingLog, openExistingReachlog, readCaller, recordRead } from "./open-log-and-record-reads.ts";
 import { contactsNow, foldToMoment } from "./as-of-option.ts";
 import { checkNewFile, makeNewFile } from "../../platform/new-file.ts";
 import { withProgress } from "./progress.ts";
-import { describeFault } from "../../platform/system-fault.ts";
-import { answer, EXIT, fail, printable, table, type Terminal } from "./answers-and-exit-codes.ts";
+import { describeFault } from "../../platform/describe-system-errors.ts";
+import { answer, EXIT, fail, printable, table, type Terminal } from "./terminal-answers-and-exit-codes.ts";
 
 /** Options of every operation's command, besides the members of the operation's input. */
 interface RunOptions {

@@ -2,7 +2,7 @@ import { writeSync } from "node:fs";
 import { styleText } from "node:util";
 import { escapeControls } from "../../platform/escape-control-characters.ts";
 import { makeNewFile } from "../../platform/new-file.ts";
-import { fail, printable, type Style, type Terminal } from "./answers-and-exit-codes.ts";
+import { fail, printable, type Style, type Terminal } from "./terminal-answers-and-exit-codes.ts";
 
 /** The exit code that a shell gives a process that SIGPIPE ended: 128 plus the signal's number. */
 const EXIT_CLOSED_PIPE = 141;

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { spaced, toCapital } from "../../history/event-sentences.ts";
-import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/catalog.ts";
+import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/event-types-and-codec.ts";
 import { NEWS_TYPES, readLogPage, readNews } from "../../history/log-and-news-pages.ts";
 import { addressWith } from "../hrefs.ts";
 import { ConsoleDocument, FaultNotice, Head } from "../document.tsx";

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import { readCampaign, readCampaigns, type ShownCampaign } from "../../outreach/campaigns/read-campaigns.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/format-numbers-and-lists.ts";
-import { describeSkip, SKIP_REASONS } from "../../recipients/list-recipients.ts";
+import { describeSkip, SKIP_REASONS } from "../../recipients/recipient-list-and-page.ts";
 import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { campaignHref } from "../hrefs.ts";
 import { consolePage, type View } from "../page-context.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { DataOf } from "../../../events/catalog.ts";
+import type { DataOf } from "../../../events/event-types-and-codec.ts";
 import {
   countChosen,
   readChannels,

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Recorded } from "../../../events/catalog.ts";
+import type { Recorded } from "../../../events/event-types-and-codec.ts";
 import { findEventAt, readEventPage } from "../../history/log-and-news-pages.ts";
 import { formatCaller, spaced } from "../../history/event-sentences.ts";
 import { grouped } from "../../platform/format-numbers-and-lists.ts";

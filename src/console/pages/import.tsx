@@ -6,7 +6,7 @@ import { grouped } from "../../platform/format-numbers-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { breakable, OnlyFirst, Sentences, Table } from "../parts/table.tsx";
 import type { Preview, RefusedRows } from "./import-columns.tsx";
-import { ImportForm } from "./import-preview.tsx";
+import { ImportForm } from "./import-form-and-preview.tsx";
 import { consolePage, type ConsolePage, type Notice, type View } from "../page-context.ts";
 import { A } from "../parts/links-forms-and-tabs.tsx";
 

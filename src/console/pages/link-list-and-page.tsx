@@ -9,7 +9,13 @@ import {
   readSentTo,
 } from "../../history/link-list-and-page.ts";
 import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
-import { BestHour, ClicksChart, RangePicker, readPeriods, readRangeFields } from "../parts/time-charts.tsx";
+import {
+  BestHour,
+  ClicksChart,
+  RangePicker,
+  readPeriods,
+  readRangeFields,
+} from "../parts/clicks-chart-and-range-picker.tsx";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { EventList, RecipientLink, Words } from "../parts/event-sentence.tsx";
 import { ConfirmedAction, Field } from "../parts/action-form.tsx";

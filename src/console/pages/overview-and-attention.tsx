@@ -3,12 +3,18 @@ import type { VNode } from "preact";
 import { readChannels } from "../../delivery/channel-backlog-and-undelivered.ts";
 import { readNews } from "../../history/log-and-news-pages.ts";
 import { countMessagePeriods, readChangedFigures, readTotals } from "../../history/chart-figures.ts";
-import { RESULT_DAYS_SHOWN } from "../../history/sum-message-results.ts";
+import { RESULT_DAYS_SHOWN } from "../../history/sum-and-describe-message-results.ts";
 import { readAttention, readOpenItems } from "../../outreach/attention/read-attention.ts";
 import { readQuota } from "../../outreach/run-and-dry-run-page-data.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { BarChart, type BoundedRate } from "../parts/charts.tsx";
-import { ClicksChart, describePeriods, RangePicker, readPeriods, readRangeFields } from "../parts/time-charts.tsx";
+import {
+  ClicksChart,
+  describePeriods,
+  RangePicker,
+  readPeriods,
+  readRangeFields,
+} from "../parts/clicks-chart-and-range-picker.tsx";
 import { AttentionList, DecidedList } from "../parts/attention.tsx";
 import { ChannelLine } from "../parts/channel-status.tsx";
 import { ConsoleDocument, Head, Section } from "../document.tsx";

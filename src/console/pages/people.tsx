@@ -14,7 +14,7 @@ import {
   type PeopleFilter,
   type ShownContact,
   type ShownStatus,
-} from "../../recipients/list-recipients.ts";
+} from "../../recipients/recipient-list-and-page.ts";
 import { ConsoleDocument, Head } from "../document.tsx";
 import type { RecipientNames } from "../hrefs.ts";
 import { RecipientLink } from "../parts/event-sentence.tsx";

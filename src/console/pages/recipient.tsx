@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import type { Recorded } from "../../../events/catalog.ts";
+import type { Recorded } from "../../../events/event-types-and-codec.ts";
 import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { readRecipientCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
-import { describeSkip, readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
+import { describeSkip, readRecipient, type RecipientPage } from "../../recipients/recipient-list-and-page.ts";
 import { campaignHref, eventHref, recipientHref } from "../hrefs.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventList, EventSentence, LinkName, RunName, Words } from "../parts/event-sentence.tsx";

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { AUDIENCE_SOURCES, type ShownCampaign } from "../../outreach/campaigns/read-campaigns.ts";
-import { BASES } from "../../recipients/list-recipients.ts";
+import { BASES } from "../../recipients/recipient-list-and-page.ts";
 import { Field, Lines, Select } from "./action-form.tsx";
 
 /** The value that a form sends for a condition that can only be set. */

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { ShownCampaign } from "../../outreach/campaigns/read-campaigns.ts";
-import { describeSkip, SKIP_REASONS } from "../../recipients/list-recipients.ts";
+import { describeSkip, SKIP_REASONS } from "../../recipients/recipient-list-and-page.ts";
 import { campaignHref } from "../hrefs.ts";
 import { useView } from "../page-context.ts";
 import { ConfirmedAction, confirmationId, Field, Lines } from "./action-form.tsx";

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import type { EventType, Recorded } from "../../../events/catalog.ts";
+import type { EventType, Recorded } from "../../../events/event-types-and-codec.ts";
 import { nameRun } from "../../history/run-list-and-page.ts";
 import {
   capitalize,
@@ -11,7 +11,7 @@ import {
   toShortSentence,
 } from "../../history/event-sentences.ts";
 import { grouped } from "../../platform/format-numbers-and-lists.ts";
-import { findKnownHandle } from "../../recipients/list-recipients.ts";
+import { findKnownHandle } from "../../recipients/recipient-list-and-page.ts";
 import {
   campaignHref,
   eventHref,

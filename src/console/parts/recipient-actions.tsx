@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, ComponentProps, VNode } from "preact";
 import { listChoices } from "../../platform/operation.ts";
-import { BASES, type ShownContact } from "../../recipients/list-recipients.ts";
+import { BASES, type ShownContact } from "../../recipients/recipient-list-and-page.ts";
 import { forgetRecipient, recordRecipientConsent } from "../../recipients/recipients.operations.ts";
 import { recipientHref, type RecipientNames } from "../hrefs.ts";
 import { ConfirmedAction, confirmationId, Field, Hindered, Select } from "./action-form.tsx";

@@ -11,7 +11,7 @@ import {
   type ShownDryRun,
 } from "../../outreach/run-and-dry-run-page-data.ts";
 import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/format-numbers-and-lists.ts";
-import { BASES } from "../../recipients/list-recipients.ts";
+import { BASES } from "../../recipients/recipient-list-and-page.ts";
 import { addressWith, runHref } from "../hrefs.ts";
 import { useView, type View } from "../page-context.ts";
 import { ActionForm, Asked, Confirmation, Field, Hindered, Select, type Hindrance } from "./action-form.tsx";

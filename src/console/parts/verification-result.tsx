@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Recorded } from "../../../events/catalog.ts";
+import type { Recorded } from "../../../events/event-types-and-codec.ts";
 import { ActionForm } from "./action-form.tsx";
 import { eventHref } from "../hrefs.ts";
 import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";

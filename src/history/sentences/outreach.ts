@@ -1,5 +1,5 @@
 import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
-import type { DataOf } from "../../../events/catalog.ts";
+import type { DataOf } from "../../../events/event-types-and-codec.ts";
 import type { Consent, ConsentRecord } from "../../../projections/consent.ts";
 import { countInWords } from "../../platform/format-numbers-and-lists.ts";
 import type { Basis, NotReachedReason, PauseReason, RunCounts, SkipReason, Usage } from "../../../events/outreach.ts";

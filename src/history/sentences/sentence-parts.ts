@@ -1,4 +1,4 @@
-import type { DataOf, EventType } from "../../../events/catalog.ts";
+import type { DataOf, EventType } from "../../../events/event-types-and-codec.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { DataOf } from "../../../events/catalog.ts";
+import type { DataOf } from "../../../events/event-types-and-codec.ts";
 import type { FailureReason, RunCounts } from "../../../events/outreach.ts";
 import { countInWords, grouped } from "../../platform/format-numbers-and-lists.ts";
 import { NOT_REACHED_WORDS, PAUSES, SKIPS } from "./outreach.ts";

@@ -1,8 +1,8 @@
-import type { DataOf } from "../../../events/catalog.ts";
-import type { ChannelName, Lane } from "../../../events/channels-and-lanes.ts";
+import type { DataOf } from "../../../events/event-types-and-codec.ts";
+import type { ChannelName, Lane } from "../../../events/channel-and-lane-names.ts";
 import { countPositions, type Sources } from "../../../events/position-ranges.ts";
 import { countInWords } from "../../platform/format-numbers-and-lists.ts";
-import { sayConversion } from "./delivery.ts";
+import { sayConversion } from "./clicks-and-deliveries.ts";
 import { SHORT_CAMPAIGN } from "./campaign.ts";
 import { SHORT_OUTREACH } from "./short-outreach.ts";
 import {

@@ -1,4 +1,4 @@
-import type { DataOf } from "../../../events/catalog.ts";
+import type { DataOf } from "../../../events/event-types-and-codec.ts";
 import type { SkipReason } from "../../../events/outreach.ts";
 import type { SinceReport } from "../../../projections/runs.ts";
 import { DAY_CHARACTERS } from "../../../projections/parse-log-times.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ReadResource } from "../../../events/token-use-keys-and-personal-reads.ts";
+import type { ReadResource } from "../../../events/authentication-keys-and-data-reads.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import { classifyError } from "../../log/classify-store-error.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";

@@ -1,4 +1,4 @@
-import { isLoopback } from "../../config/urls.ts";
+import { isLoopback } from "../../config/check-urls-and-plain-http.ts";
 import { ANONYMOUS, bearerToken, type Authentication } from "./bearer-tokens.ts";
 import type { Arrival, Endpoint } from "../server/endpoint.ts";
 import type { LoadShedding } from "./limit-requests-and-streams.ts";

@@ -1,5 +1,5 @@
 import { parseCookie, stringifySetCookie } from "cookie";
-import { STATE_TTL_MS } from "../../account/link-account.ts";
+import { STATE_TTL_MS } from "../../account/link-and-unlink-account.ts";
 import type { Authorization } from "../../account/oauth.ts";
 import type { Clock } from "../../platform/clock-ids-and-timers.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";

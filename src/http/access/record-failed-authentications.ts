@@ -1,4 +1,4 @@
-import type { DataOf } from "../../../events/catalog.ts";
+import type { DataOf } from "../../../events/event-types-and-codec.ts";
 import { isoTime } from "../../platform/clock-ids-and-timers.ts";
 import { SERVICE_METADATA, STREAMS, type LogContext } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";

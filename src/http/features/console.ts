@@ -19,7 +19,7 @@ import { signInPage } from "../../console/pages/sign-in.tsx";
 import { whatIfPage } from "../../console/pages/what-if.tsx";
 import type { ConsolePage } from "../../console/page-context.ts";
 import { FILTER_SENTENCES } from "../../delivery/dead-letter-filter.ts";
-import { isLoopback, parseHttpUrl } from "../../config/urls.ts";
+import { isLoopback, parseHttpUrl } from "../../config/check-urls-and-plain-http.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { discloseRecipient } from "../../privacy/record-personal-data-read.ts";
 import { feature, type HttpContext } from "../http-context.ts";

@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import { Type, type Static, type StringOptions } from "@sinclair/typebox";
 import { isStoreError } from "eventstore-lite";
-import type { DataOf } from "../../../events/catalog.ts";
+import type { DataOf } from "../../../events/event-types-and-codec.ts";
 import { normalizeDomain, normalizeLink, splitLink } from "../../../projections/normalize-link.ts";
 import { DAY_MS } from "../../../projections/parse-log-times.ts";
-import { linkKey } from "../../../projections/find-links-in-text.ts";
+import { linkKey } from "../../../projections/link-keys-and-text-links.ts";
 import { EVENT_ID, findEventNear, toReading } from "../../history/find-event.ts";
 import {
   attribute,

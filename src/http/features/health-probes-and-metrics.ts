@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { CHANNELS } from "../../../events/channels-and-lanes.ts";
+import { CHANNELS } from "../../../events/channel-and-lane-names.ts";
 import { RunPaused } from "../../../events/outreach.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
 import type { RunState } from "../../../projections/current-run.ts";

@@ -5,7 +5,7 @@ import { readInWorker, type RowOf } from "../../recipients/file/read-in-worker.t
 import type { ReadTask, Remarks } from "../../recipients/file/read-file-thread.ts";
 import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";
 import type { ImportOptions } from "../../recipients/import.ts";
-import { BASES } from "../../recipients/list-recipients.ts";
+import { BASES } from "../../recipients/recipient-list-and-page.ts";
 import { CONSENT_SOURCE_CHARS_MAX, parseStatedConsent } from "../../recipients/parse-consent.ts";
 import { parseColumnMap } from "../../recipients/file/parse-column-choices.ts";
 import { ServiceError } from "../../platform/service-error.ts";

@@ -1,11 +1,11 @@
 import { isIP } from "node:net";
 import { FormatRegistry, Type, type Static, type StringOptions } from "@sinclair/typebox";
 import { andThen } from "eventstore-lite";
-import type { ClickChannel } from "../../../events/channels-and-lanes.ts";
+import type { ClickChannel } from "../../../events/channel-and-lane-names.ts";
 import { VISITOR_IDS, type VisitorId } from "../../../events/clicks-links-conversions.ts";
 import { normalizeCode, normalizeDomain, normalizeLink, toLinkHost } from "../../../projections/normalize-link.ts";
 import { codeIn, findLink, type SharedLink } from "../../../projections/links.ts";
-import { linkKey } from "../../../projections/find-links-in-text.ts";
+import { linkKey } from "../../../projections/link-keys-and-text-links.ts";
 import { REDIRECT_PATH } from "../../config/outreach.ts";
 import { isBot } from "../../delivery/is-bot.ts";
 import { STREAMS, type NewEvent } from "../../log/event-log.ts";

@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { channelName, CHANNELS, sortChannels, type ChannelName } from "../../../events/channels-and-lanes.ts";
+import { channelName, CHANNELS, sortChannels, type ChannelName } from "../../../events/channel-and-lane-names.ts";
 import { level, type Level } from "../../../events/delivery.ts";
 import type { Settlement } from "../../delivery/wait-for-outcome.ts";
 import { ATTEMPT_TIMEOUT_MS } from "../../delivery/attempt-dispatches.ts";

@@ -1,4 +1,4 @@
-import { EVENT_TYPES } from "../../../events/catalog.ts";
+import { EVENT_TYPES } from "../../../events/event-types-and-codec.ts";
 import { hideCodes } from "../../networks/hide-personal-codes.ts";
 import { feature, type HttpContext } from "../http-context.ts";
 import { whole } from "../server/http-response.ts";

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { parseOtherRules, WHAT_IF_RULES, type OtherRules, type WhatIfRule } from "../../config/what-if.ts";
+import { parseOtherRules, WHAT_IF_RULES, type OtherRules, type WhatIfRule } from "../../config/parse-what-if-rules.ts";
 import { whatIfFormPage, whatIfReportPage } from "../../console/pages/what-if.tsx";
 import { answerWhatIf } from "../../outreach/what-if/answer-what-if.ts";
 import { describeReport, whatIfReport, type WhatIfReport } from "../../outreach/what-if/report.ts";

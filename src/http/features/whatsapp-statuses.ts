@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { Type } from "@sinclair/typebox";
-import type { Recorded } from "../../../events/catalog.ts";
+import type { Recorded } from "../../../events/event-types-and-codec.ts";
 import { requestedChannels } from "../../../events/dispatches-requested-by-events.ts";
 import { positionsOf } from "../../../events/position-ranges.ts";
 import { EVENT_ID, findEventNear, parseIdTime, positionBefore, toReading } from "../../history/find-event.ts";

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from "@sinclair/typebox";
-import type { ReadResource } from "../../../events/token-use-keys-and-personal-reads.ts";
+import type { ReadResource } from "../../../events/authentication-keys-and-data-reads.ts";
 import type { AnyElysia, DocumentDecoration } from "elysia";
 import type { DeclaredRefusals, Disclosure } from "../../platform/operation.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";

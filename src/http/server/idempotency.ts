@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import { errorFields, requestFields } from "../../platform/logger.ts";
 import { STREAMS, type EventMetadata, eventAt, type LogContext } from "../../log/event-log.ts";
-import { takeLease, type HeldLease } from "../../log/lease.ts";
+import { takeLease, type HeldLease } from "../../log/leases-and-roles.ts";
 import { toHttpResponse, whole, type HttpResponse } from "./http-response.ts";
 import type { RequestContext } from "./endpoint.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";

@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject, type TProperties } from "@sinclair/typebox";
 import { status, type ElysiaCustomStatusResponse } from "elysia";
-import type { ReadResource } from "../../../events/token-use-keys-and-personal-reads.ts";
+import type { ReadResource } from "../../../events/authentication-keys-and-data-reads.ts";
 import { closedObject } from "../../platform/common-schemas.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import {

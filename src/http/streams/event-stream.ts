@@ -1,4 +1,4 @@
-import type { EventType, Recorded, LogStore } from "../../../events/catalog.ts";
+import type { EventType, Recorded, LogStore } from "../../../events/event-types-and-codec.ts";
 import { hideCodes } from "../../networks/hide-personal-codes.ts";
 import { hasScope } from "../../config/parse-api-tokens.ts";
 import { createIntakePriority } from "../../delivery/pace-and-circuit-breaker.ts";

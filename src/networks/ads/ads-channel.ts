@@ -2,7 +2,7 @@ import type { VisitorIds } from "../../../events/clicks-links-conversions.ts";
 import type { Clock } from "../../platform/clock-ids-and-timers.ts";
 import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "../classify-answer.ts";
-import { deliverAmongSkipped, EVENT_AGE_MS_MAX, EVENTS_MAX, type Skipped } from "../meta/batch.ts";
+import { deliverAmongSkipped, EVENT_AGE_MS_MAX, EVENTS_MAX, type Skipped } from "../meta/deliver-event-batch.ts";
 import type { Channel, Conversion, Dispatch, DispatchResult } from "../network.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
 

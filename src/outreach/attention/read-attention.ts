@@ -1,5 +1,5 @@
-import type { Recorded } from "../../../events/catalog.ts";
-import { LANES } from "../../../events/channels-and-lanes.ts";
+import type { Recorded } from "../../../events/event-types-and-codec.ts";
+import { LANES } from "../../../events/channel-and-lane-names.ts";
 import type { LetterStatus } from "../../../projections/dead-letters.ts";
 import type { OpenAttempt } from "../../../projections/current-run.ts";
 import { findChannel } from "../../../projections/deliveries.ts";

@@ -1,4 +1,4 @@
-import type { EventType, Recorded } from "../../../events/catalog.ts";
+import type { EventType, Recorded } from "../../../events/event-types-and-codec.ts";
 import { findChannel } from "../../../projections/deliveries.ts";
 import { msOf } from "../../../projections/parse-log-times.ts";
 import { readBacklog } from "../../delivery/channel-backlog-and-undelivered.ts";

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { audienceSource, type Audience } from "../../../events/campaign.ts";
 import { basis } from "../../../events/outreach.ts";
 import { hasAnswered, outreachIn } from "../../../projections/contact-outreach-by-campaign.ts";
-import type { Contact } from "../../../projections/contact.ts";
+import type { Contact } from "../../../projections/contact-state.ts";
 import { codeIn, type Links } from "../../../projections/links.ts";
 import { DAY_MS, msOf } from "../../../projections/parse-log-times.ts";
 import { isoTime } from "../../platform/clock-ids-and-timers.ts";

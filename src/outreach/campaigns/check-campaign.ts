@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { DEFAULT_CAMPAIGN, type Audience, type CampaignDefinition } from "../../../events/campaign.ts";
 import { countPredecessors, FOLLOW_UPS_MAX, type Campaign, type Campaigns } from "../../../projections/campaigns.ts";
 import { findSpelling } from "../../../projections/consent.ts";
-import type { Contacts } from "../../../projections/contact.ts";
+import type { Contacts } from "../../../projections/contact-state.ts";
 import { codeIn, type Links } from "../../../projections/links.ts";
 import type { Config } from "../../config/config.ts";
 import { countInWords } from "../../platform/format-numbers-and-lists.ts";

@@ -3,7 +3,7 @@ import type { Recipient } from "../../../events/outreach.ts";
 import { FOLLOW_UPS_MAX, type Campaigns } from "../../../projections/campaigns.ts";
 import { countReachable, outreachIn } from "../../../projections/contact-outreach-by-campaign.ts";
 import { findPerson } from "../../../projections/contact-identity.ts";
-import { toRecipient } from "../../../projections/contact.ts";
+import { toRecipient } from "../../../projections/contact-state.ts";
 import { countCampaigns } from "../../../projections/message-totals.ts";
 import { createResults, sumVariants } from "../../history/results.ts";
 import { judgeTemplates } from "../../history/results-verdict.ts";

@@ -1,7 +1,7 @@
 import type { Campaign, Campaigns } from "../../../projections/campaigns.ts";
 import { FOLLOW_UPS_MAX } from "../../../projections/campaigns.ts";
 import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
-import type { DataOf } from "../../../events/catalog.ts";
+import type { DataOf } from "../../../events/event-types-and-codec.ts";
 import type { SkipReason } from "../../../events/outreach.ts";
 import {
   consentForCampaign,
@@ -12,7 +12,7 @@ import {
   outreachIn,
 } from "../../../projections/contact-outreach-by-campaign.ts";
 import { isSameTopic } from "../../../projections/consent.ts";
-import type { Contact } from "../../../projections/contact.ts";
+import type { Contact } from "../../../projections/contact-state.ts";
 import type { Links } from "../../../projections/links.ts";
 import { DAY_MS, msOf } from "../../../projections/parse-log-times.ts";
 import { isoTime } from "../../platform/clock-ids-and-timers.ts";

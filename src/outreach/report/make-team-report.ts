@@ -1,4 +1,4 @@
-import type { DataOf } from "../../../events/catalog.ts";
+import type { DataOf } from "../../../events/event-types-and-codec.ts";
 import type { RunCounts } from "../../../events/outreach.ts";
 import { countReachable } from "../../../projections/contact-outreach-by-campaign.ts";
 import { isAfterChange, usedAt } from "../../../projections/quota.ts";

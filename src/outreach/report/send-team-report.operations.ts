@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../../events/channel-and-lane-names.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { record } from "../../log/decide-and-append.ts";
 import { id, text } from "../../platform/common-schemas.ts";

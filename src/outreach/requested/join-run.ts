@@ -2,7 +2,7 @@ import type { IdempotencyKey } from "eventstore-lite";
 import type { Recipient } from "../../../events/outreach.ts";
 import { handle } from "../../log/decide-and-append.ts";
 import { type EventMetadata, eventAt, STREAMS } from "../../log/event-log.ts";
-import { ROLES } from "../../log/lease.ts";
+import { ROLES } from "../../log/leases-and-roles.ts";
 import { forCampaign, outreachState, quotaNow, RUN_ATTEMPTS_MAX, type OutreachContext } from "../run-context.ts";
 import { isEnded } from "../campaigns/recipient-refusal-rules.ts";
 import { judgeRequested, type Expected } from "../judge-recipients.ts";

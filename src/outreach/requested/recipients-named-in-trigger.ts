@@ -1,6 +1,6 @@
 import type { NotReachedReason, Recipient } from "../../../events/outreach.ts";
 import { findContact } from "../../../projections/contact-identity.ts";
-import { toRecipient, type Contacts } from "../../../projections/contact.ts";
+import { toRecipient, type Contacts } from "../../../projections/contact-state.ts";
 import { isRequested, type RunState } from "../../../projections/current-run.ts";
 import type { AppendDecision } from "../../log/decide-and-append.ts";
 import type { NewEvent } from "../../log/event-log.ts";

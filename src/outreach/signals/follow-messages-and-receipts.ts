@@ -1,9 +1,9 @@
 import { LeaseLost } from "eventstore-lite";
 import { findPerson } from "../../../projections/contact-identity.ts";
-import { toRecipient, type Contact } from "../../../projections/contact.ts";
+import { toRecipient, type Contact } from "../../../projections/contact-state.ts";
 import { handle, type AppendDecision } from "../../log/decide-and-append.ts";
 import { SERVICE_METADATA, STREAMS, type NewEvent } from "../../log/event-log.ts";
-import type { HeldLease } from "../../log/lease.ts";
+import type { HeldLease } from "../../log/leases-and-roles.ts";
 import { SocialError, type Signal, type SignalStream } from "../../networks/network.ts";
 import { NetworkFault } from "../../networks/safe-fetch.ts";
 import { backoffMs, isoTime } from "../../platform/clock-ids-and-timers.ts";
@@ -12,7 +12,7 @@ import { errorFields } from "../../platform/logger.ts";
 import { untilAborted, workUntilDisposed } from "../../platform/signals.ts";
 import { outreachState, RUN_ATTEMPTS_MAX, type OutreachContext, type ReplyRules } from "../run-context.ts";
 import type { OutreachState } from "../decide.ts";
-import { decideReceived, isUndecided, readNewMessages } from "../inbox.ts";
+import { decideReceived, isUndecided, readNewMessages } from "../read-and-record-inbox-messages.ts";
 import { createMeter, priceMessages } from "../network-cost-in-usd.ts";
 import { createRetry, READ_ATTEMPTS_MAX } from "../pacing-and-retries.ts";
 

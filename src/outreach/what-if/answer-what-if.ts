@@ -1,6 +1,6 @@
-import type { Folded } from "../../../events/catalog.ts";
+import type { Folded } from "../../../events/event-types-and-codec.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";
-import type { OtherRules } from "../../config/what-if.ts";
+import type { OtherRules } from "../../config/parse-what-if-rules.ts";
 import { isBot } from "../../delivery/is-bot.ts";
 import { createEventLog, STREAMS, type EventMetadata, type NewEvent } from "../../log/event-log.ts";
 import { makeId } from "../../platform/clock-ids-and-timers.ts";
@@ -11,7 +11,7 @@ import { parseTemplate } from "../../template/template.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
 import type { BotRule } from "./count-clicks.ts";
 import { toReport, type WhatIfReport } from "./report.ts";
-import { createWhatIf, WHAT_IF_TYPES, type WhatIfQuestion } from "./what-if.ts";
+import { createWhatIf, WHAT_IF_TYPES, type WhatIfQuestion } from "./decide-recorded-runs-again.ts";
 
 /** Maximum number of recipients in each list of a what-if answer: as many as fit a screen. */
 const RECIPIENTS_SHOWN = 20;

@@ -1,7 +1,7 @@
-import type { EventType, Folded } from "../../../events/catalog.ts";
+import type { EventType, Folded } from "../../../events/event-types-and-codec.ts";
 import type { RecipientSource, RunEnd } from "../../../events/outreach.ts";
 import { isTriedLast } from "../../../projections/contact-outreach-by-campaign.ts";
-import type { Contact } from "../../../projections/contact.ts";
+import type { Contact } from "../../../projections/contact-state.ts";
 import { msOf } from "../../../projections/parse-log-times.ts";
 import { isRequested } from "../../../projections/current-run.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -12,7 +12,7 @@ import { fromRunRules } from "../run-rules.ts";
 import type { WalkTarget } from "./recipients-in-run-order.ts";
 import { contactIn, decideIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./redecide.ts";
 import { advance, beginRun, completeRun, finishRun, postpone } from "./hypothetical-run.ts";
-import { SOURCE_KINDS } from "../sources/sources.ts";
+import { SOURCE_KINDS } from "../sources/open-sources.ts";
 
 /**
  * Reasons for the end of a run that its rules cause. Under other rules such a run may continue with the remaining

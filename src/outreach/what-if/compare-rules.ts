@@ -1,6 +1,6 @@
-import type { DataOf, Folded } from "../../../events/catalog.ts";
+import type { DataOf, Folded } from "../../../events/event-types-and-codec.ts";
 import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
-import { toRecipient, type Contact } from "../../../projections/contact.ts";
+import { toRecipient, type Contact } from "../../../projections/contact-state.ts";
 import { isoTime } from "../../platform/clock-ids-and-timers.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { findFollowed } from "../campaigns/recipient-refusal-rules.ts";

@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { skipReason, type SkipReason } from "../../../events/outreach.ts";
-import { toRecipient, type Contact } from "../../../projections/contact.ts";
+import { toRecipient, type Contact } from "../../../projections/contact-state.ts";
 import { msOf } from "../../../projections/parse-log-times.ts";
 import { count, named, orNull, text } from "../../platform/common-schemas.ts";
 import { recipientAnswer } from "../../recipients/resolve-recipient.ts";

@@ -1,6 +1,6 @@
-import type { DataOf, Folded } from "../../../events/catalog.ts";
+import type { DataOf, Folded } from "../../../events/event-types-and-codec.ts";
 import { ERASED } from "../../../events/declare-personal-members.ts";
-import { linkKey } from "../../../projections/find-links-in-text.ts";
+import { linkKey } from "../../../projections/link-keys-and-text-links.ts";
 import { msOf } from "../../../projections/parse-log-times.ts";
 import { countsOn, dayAt, type Comparison } from "./compare-rules.ts";
 

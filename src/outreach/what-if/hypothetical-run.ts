@@ -1,13 +1,13 @@
 import type { Recipient, RunEnd } from "../../../events/outreach.ts";
 import { isTriedLast } from "../../../projections/contact-outreach-by-campaign.ts";
-import type { Contact } from "../../../projections/contact.ts";
+import type { Contact } from "../../../projections/contact-state.ts";
 import { reasonToEnd, type RunSelection } from "../quota-and-reasons-to-end-run.ts";
 import { OPENING_MARGIN_MS } from "../screening.ts";
 import { isClosedFor, opensAt, windowZone } from "../send-window.ts";
 import { invent, namedRecipient, skip, write, type Comparison, type HypotheticalRun } from "./compare-rules.ts";
 import { createWalk, type WalkedBatch, type WalkTarget } from "./recipients-in-run-order.ts";
 import { contactIn, decideIn, isSameDecision, toMoment, toRules, type Met, type Redecided } from "./redecide.ts";
-import { namedSource, SOURCE_KINDS } from "../sources/sources.ts";
+import { namedSource, SOURCE_KINDS } from "../sources/open-sources.ts";
 
 export function beginRun(
   comparison: Comparison,

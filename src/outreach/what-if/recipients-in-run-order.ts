@@ -1,7 +1,7 @@
-import type { Contact, Contacts } from "../../../projections/contact.ts";
+import type { Contact, Contacts } from "../../../projections/contact-state.ts";
 import type { RecipientSource } from "../../../events/outreach.ts";
 import { LOOKUP_BATCH, type Source } from "../run-context.ts";
-import { SOURCE_KINDS } from "../sources/sources.ts";
+import { SOURCE_KINDS } from "../sources/open-sources.ts";
 
 /** Page of recipients known to the log, in the order in which a run takes them. */
 export interface WalkedBatch {

@@ -2,7 +2,7 @@ import { markOfErased } from "../../../events/declare-personal-members.ts";
 import type { Basis, Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { findContact, findPerson } from "../../../projections/contact-identity.ts";
 import { consentForCampaign } from "../../../projections/contact-outreach-by-campaign.ts";
-import type { Contact } from "../../../projections/contact.ts";
+import type { Contact } from "../../../projections/contact-state.ts";
 import { createStates } from "../../../projections/fold-states.ts";
 import { chooseVariant } from "../../template/template.ts";
 import { isSkipRecorded, judgeKnown, sourceFor, type OutreachRules, type OutreachState } from "../decide.ts";

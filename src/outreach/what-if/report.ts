@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { WHAT_IF_RULES, type OtherRules } from "../../config/what-if.ts";
+import { WHAT_IF_RULES, type OtherRules } from "../../config/parse-what-if-rules.ts";
 import { plain } from "../../history/sentences/sentence-parts.ts";
 import { count, named, oneOf, text } from "../../platform/common-schemas.ts";
 import {
@@ -8,7 +8,7 @@ import {
   type ComparedCount,
   type DayCounts,
 } from "./compared-counts-and-recipients.ts";
-import type { WhatIf } from "./what-if.ts";
+import type { WhatIf } from "./decide-recorded-runs-again.ts";
 
 const difference = Type.Integer({ examples: [-1] });
 const compared = named("ComparedCount", Type.Object({ was: count, would: count, difference }));

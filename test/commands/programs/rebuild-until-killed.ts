@@ -1,7 +1,7 @@
 // Program that rebuilds the projections of a log. After its work was saved twice it prints its position and waits to be
 // killed. Argument: the log's file.
 import { openSqliteStore } from "eventstore-lite";
-import { codec, type Event } from "../../../events/catalog.ts";
+import { codec, type Event } from "../../../events/event-types-and-codec.ts";
 import { PROJECTION_NAMES } from "../../../projections/all.ts";
 import { rebuild } from "../../../src/log/rebuild-projections.ts";
 

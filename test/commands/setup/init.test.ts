@@ -5,7 +5,7 @@ import { init } from "../../../src/commands/setup/init.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { parseEnvFile } from "../../../src/config/env-file.ts";
 import { capture } from "../../harness/capture-command.ts";
-import { temporaryFolder, type TemporaryFolder } from "../../harness/temporary.ts";
+import { temporaryFolder, type TemporaryFolder } from "../../harness/temporary-folder.ts";
 
 let folder: TemporaryFolder;
 const home = process.cwd();

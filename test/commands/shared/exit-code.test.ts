@@ -10,7 +10,7 @@ import {
   StoreUnusable,
 } from "eventstore-lite/testing";
 import { toExitCode } from "../../../src/commands/shared/exit-code.ts";
-import { describeFault } from "../../../src/platform/system-fault.ts";
+import { describeFault } from "../../../src/platform/describe-system-errors.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { ServiceError, type ErrorKind } from "../../../src/platform/service-error.ts";
 

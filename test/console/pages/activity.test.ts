@@ -1,11 +1,11 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { type NewEvent, eventAt } from "../../../src/log/event-log.ts";
-import { makeEvent } from "../../../events/catalog.ts";
+import { makeEvent } from "../../../events/event-types-and-codec.ts";
 import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
-import { ask, type AppHarness } from "../../harness/memory/app.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
-import { outcomeOf } from "../../harness/memory/dispatch-outcome-events.ts";
+import { ask, type AppHarness } from "../../harness/in-process/app.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
+import { outcomeOf } from "../../harness/in-process/dispatch-outcome-events.ts";
 import { click, openConsole, pageAt, person, textsAt } from "../open-console.ts";
 
 const DETAIL = { lane: "clicks", low_watermark: 1 } as const;

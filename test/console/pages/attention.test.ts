@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
-import { clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
-import { outcomeOf } from "../../harness/memory/dispatch-outcome-events.ts";
+import { clickOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
+import { outcomeOf } from "../../harness/in-process/dispatch-outcome-events.ts";
 import { openConsole, pageAt, textsAt } from "../open-console.ts";
 
 const OF = { attempt_id: "a1", run_id: "r1", recipient: { id: "1001", username: "priya_codes" } };

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
-import { ask, post } from "../../harness/memory/app.ts";
+import { ask, post } from "../../harness/in-process/app.ts";
 import { openConsole, openSignedIn, pageAt, person, rowsOf, textsAt } from "../open-console.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };

@@ -1,12 +1,12 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import type { ClickChannel } from "../../../events/channels-and-lanes.ts";
+import type { ClickChannel } from "../../../events/channel-and-lane-names.ts";
 import { DISPATCHES_LISTED } from "../../../src/delivery/undelivered-pages.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
-import { ask, openApp, post, TOKEN, type AppHarness, type Given } from "../../harness/memory/app.ts";
-import { outcomeOf } from "../../harness/memory/dispatch-outcome-events.ts";
-import { clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { ask, openApp, post, TOKEN, type AppHarness, type Given } from "../../harness/in-process/app.ts";
+import { outcomeOf } from "../../harness/in-process/dispatch-outcome-events.ts";
+import { clickOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 import { textsAt } from "../open-console.ts";
 
 const disposed = disposedAfterEach();

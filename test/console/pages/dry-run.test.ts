@@ -1,11 +1,11 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import { makeEvent, type DataOf } from "../../../events/catalog.ts";
+import { makeEvent, type DataOf } from "../../../events/event-types-and-codec.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
-import type { AppHarness } from "../../harness/memory/app.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import type { AppHarness } from "../../harness/in-process/app.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 import { confirmStart, openConsole, pageAt, rowsOf, textsAt } from "../open-console.ts";
 
 const TEXT = "Hi {{name}}, from {{company|us}}\n\n---\nHello <{{username}}>";

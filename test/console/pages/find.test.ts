@@ -1,8 +1,8 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import { makeEvent } from "../../../events/catalog.ts";
+import { makeEvent } from "../../../events/event-types-and-codec.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { ask } from "../../harness/memory/app.ts";
+import { ask } from "../../harness/in-process/app.ts";
 import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
 import { oddIn } from "../../harness/unexpected-html.ts";
 import { click, openConsole, pageAt, person, textsAt } from "../open-console.ts";

@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import { ask, post, problemIn } from "../../harness/memory/app.ts";
+import { ask, post, problemIn } from "../../harness/in-process/app.ts";
 import { oddIn } from "../../harness/unexpected-html.ts";
 import { MARKETERS_LIST, PEOPLE_IN_LIST, REFUSED_LINES } from "../../fixtures/marketers-list.ts";
 import { openConsole, openSignedIn, rowsOf, signIn, textsAt } from "../open-console.ts";

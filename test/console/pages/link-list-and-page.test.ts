@@ -4,7 +4,7 @@ import { NEWEST_MAX } from "../../../projections/messages-by-link.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { oddIn } from "../../harness/unexpected-html.ts";
 import { click, openConsole, pageAt, rowsOf, textsAt } from "../open-console.ts";
-import { addedOf, clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { addedOf, clickOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 
 interface Sending {
   readonly recipient?: { readonly id: string; readonly username: string };

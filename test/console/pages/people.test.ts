@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { dropReplacedUpTo } from "../../../projections/contact-changes-to-rewind.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { PEOPLE_SHOWN } from "../../../src/console/pages/people.tsx";
-import { ask, post, type AppHarness } from "../../harness/memory/app.ts";
+import { ask, post, type AppHarness } from "../../harness/in-process/app.ts";
 import { click, openConsole, openSignedIn, pageAt, person, rowsOf, textsAt } from "../open-console.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };

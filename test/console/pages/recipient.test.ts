@@ -1,8 +1,8 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { ask, type AppHarness } from "../../harness/memory/app.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { ask, type AppHarness } from "../../harness/in-process/app.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 import { oddIn } from "../../harness/unexpected-html.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../open-console.ts";
 

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
-import { ask } from "../../harness/memory/app.ts";
+import { clickOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
+import { ask } from "../../harness/in-process/app.ts";
 import { openConsole, pageAt, rowsOf, textsAt } from "../open-console.ts";
 
 let made = 0;

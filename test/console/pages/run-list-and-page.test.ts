@@ -1,11 +1,11 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import { makeEvent } from "../../../events/catalog.ts";
+import { makeEvent } from "../../../events/event-types-and-codec.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
-import { ask } from "../../harness/memory/app.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { ask } from "../../harness/in-process/app.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 import { openConsole, pageAt, rowsOf, textsAt } from "../open-console.ts";
 
 const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };

@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import { ask, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { ask, post, TOKEN, type AppHarness } from "../../harness/in-process/app.ts";
 import { openConsole, pageAt, person, textsAt } from "../open-console.ts";
 
 const CONFIGURED = {

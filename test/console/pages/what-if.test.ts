@@ -1,10 +1,10 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import type { EventType } from "../../../events/catalog.ts";
+import type { EventType } from "../../../events/event-types-and-codec.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
-import { post, problemIn, TOKEN, type AppHarness, type Given } from "../../harness/memory/app.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { post, problemIn, TOKEN, type AppHarness, type Given } from "../../harness/in-process/app.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 import { openConsole, pageAt, textsAt } from "../open-console.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };

@@ -6,7 +6,7 @@ import { renderToString } from "preact-render-to-string";
 import { fitToData } from "../../../src/history/chart-figures.ts";
 import { BarChart, Histogram } from "../../../src/console/parts/charts.tsx";
 import { countBars, type QuarterCount } from "../../../src/history/chart-figures.ts";
-import { ClicksChart, RangePicker } from "../../../src/console/parts/time-charts.tsx";
+import { ClicksChart, RangePicker } from "../../../src/console/parts/clicks-chart-and-range-picker.tsx";
 import { ShownView, type View } from "../../../src/console/page-context.ts";
 import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/count-by-quarter-hour.ts";
 import { rowsOf, textsAt } from "../open-console.ts";

@@ -4,7 +4,7 @@ import { PROJECTION_NAMES } from "../../../projections/all.ts";
 import { forgetPerson } from "../../../src/privacy/forget-person-or-address.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
-import { METADATA } from "../../harness/memory/temporary-log.ts";
+import { METADATA } from "../../harness/in-process/temporary-log.ts";
 import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../open-console.ts";
 
 const RUN = "0193a000-0000-7000-8000-0000000000aa";

@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { outcomeOf } from "../../harness/memory/dispatch-outcome-events.ts";
+import { outcomeOf } from "../../harness/in-process/dispatch-outcome-events.ts";
 import { click, openConsole, pageAt, textsAt } from "../open-console.ts";
 
 const RUN = "0193a000-0000-7000-8000-0000000000aa";

@@ -1,8 +1,8 @@
-import type { ChannelName } from "../../../events/channels-and-lanes.ts";
-import type { Recorded } from "../../../events/catalog.ts";
+import type { ChannelName } from "../../../events/channel-and-lane-names.ts";
+import type { Recorded } from "../../../events/event-types-and-codec.ts";
 import type { EventLog } from "../../../src/log/event-log.ts";
 import type { Dispatch, DispatchResult } from "../../../src/networks/network.ts";
-import { outcomesIn, type OutcomeOfOne } from "../../harness/memory/dispatch-outcome-events.ts";
+import { outcomesIn, type OutcomeOfOne } from "../../harness/in-process/dispatch-outcome-events.ts";
 import type { Request } from "./network.ts";
 
 /**

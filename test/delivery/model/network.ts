@@ -1,7 +1,7 @@
-import type { ChannelName } from "../../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../../events/channel-and-lane-names.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../../../src/networks/network.ts";
-import type { FakeTime } from "../../harness/memory/fake-time.ts";
+import type { FakeTime } from "../../harness/in-process/fake-time.ts";
 import { keyOf } from "./check-requests.ts";
 import { drawFate, WELL, type Fate, type Kind } from "./network-answers.ts";
 

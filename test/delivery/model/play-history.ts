@@ -1,21 +1,21 @@
 import { expect } from "bun:test";
 import { StoreFull } from "eventstore-lite/testing";
-import type { EventType, Recorded } from "../../../events/catalog.ts";
-import { CHANNELS, CLICK_CHANNELS, type ChannelName } from "../../../events/channels-and-lanes.ts";
+import type { EventType, Recorded } from "../../../events/event-types-and-codec.ts";
+import { CHANNELS, CLICK_CHANNELS, type ChannelName } from "../../../events/channel-and-lane-names.ts";
 import { deliveries, findChannel, pendingOf } from "../../../projections/deliveries.ts";
 import { encodeState } from "../../../projections/encode-state.ts";
 import { WINDOW_MAX } from "../../../src/delivery/pace-and-circuit-breaker.ts";
 import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
-import { newLogFile } from "../../harness/memory/temporary-log.ts";
-import { fakeTime } from "../../harness/memory/fake-time.ts";
-import { listLetters } from "../../harness/memory/list-dead-letters.ts";
-import { openDelivery, type DeliveryHarness } from "../../harness/memory/delivery.ts";
-import { auditLog, auditOrder, auditTruth } from "./audit.ts";
-import { outcomesIn } from "../../harness/memory/dispatch-outcome-events.ts";
+import { newLogFile } from "../../harness/in-process/temporary-log.ts";
+import { fakeTime } from "../../harness/in-process/fake-time.ts";
+import { listLetters } from "../../harness/in-process/list-dead-letters.ts";
+import { openDelivery, type DeliveryHarness } from "../../harness/in-process/delivery.ts";
+import { auditLog, auditOrder, auditTruth } from "./check-log-after-history.ts";
+import { outcomesIn } from "../../harness/in-process/dispatch-outcome-events.ts";
 import { createRandom } from "../../harness/random.ts";
 import type { Kind } from "./network-answers.ts";
 import { createNetwork, type Life, type Network } from "./network.ts";
-import { HOUR_MS, SUBSCRIPTIONS, type History, type Step } from "./steps.ts";
+import { HOUR_MS, SUBSCRIPTIONS, type History, type Step } from "./generate-delivery-histories.ts";
 import { createWatch, isFinal, keysByPosition, type Watch } from "./check-requests.ts";
 
 export interface Lived {

@@ -1,10 +1,10 @@
 // These tests call the code directly.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { EventLike, EventType } from "../../../events/catalog.ts";
+import type { EventLike, EventType } from "../../../events/event-types-and-codec.ts";
 import { toShortSentence } from "../../../src/history/event-sentences.ts";
 import { formatSentence, sayReason } from "../../../src/history/sentences/sentence-parts.ts";
-import { anyEvent } from "../../events/from-schema.ts";
+import { anyEvent } from "../../events/generate-events-from-schema.ts";
 import { countCases } from "../../harness/case-count.ts";
 
 const WORDS_MAX = 14;

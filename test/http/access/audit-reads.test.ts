@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { newDatabase, AppendInDoubt, StoreFull, StoreUnavailable } from "eventstore-lite/testing";
-import { makeEvent, type DataOf, type Recorded } from "../../../events/catalog.ts";
+import { makeEvent, type DataOf, type Recorded } from "../../../events/event-types-and-codec.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { SAME_READ_MS } from "../../../src/http/access/audit-reads.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
@@ -12,10 +12,10 @@ import { createLogger } from "../../../src/platform/logger.ts";
 import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
 import { openLog } from "../../../src/privacy/open-log.ts";
 import { startService } from "../../../src/service/service.ts";
-import { showHistoryCommand } from "../../harness/memory/operation-commands.ts";
+import { showHistoryCommand } from "../../harness/in-process/operation-commands.ts";
 import { capture } from "../../harness/capture-command.ts";
-import { ask, openApp, post, problemIn, REPORT, TOKEN } from "../../harness/memory/app.ts";
-import { temporaryFolder } from "../../harness/temporary.ts";
+import { ask, openApp, post, problemIn, REPORT, TOKEN } from "../../harness/in-process/app.ts";
+import { temporaryFolder } from "../../harness/temporary-folder.ts";
 
 type Read = DataOf<"PersonalDataRead">;
 

@@ -13,7 +13,7 @@ import {
   TOKEN,
   createClaims,
   type AppHarness,
-} from "../../harness/memory/app.ts";
+} from "../../harness/in-process/app.ts";
 
 const OTHER_KEY = new Uint8Array(32).fill(9);
 const PLAIN = new URL("http://localhost");

@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { ACTIONS, READ_PATHS } from "../paths-beyond-specification.ts";
-import { ask, GOOD, openApp, post, problemIn, TOKEN, type Given } from "../../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, problemIn, TOKEN, type Given } from "../../harness/in-process/app.ts";
 
 const GUARDED = ["/api/tracking/test", "/api/messaging"] as const;
 

@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import { createClientAddress } from "../../../src/http/access/client-address.ts";
-import { ask, openApp, problemIn } from "../../harness/memory/app.ts";
+import { ask, openApp, problemIn } from "../../harness/in-process/app.ts";
 
 const CLIENT = "203.0.113.9";
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createFailureLimit, shareFailures } from "../../../src/http/access/failed-authentication-limit.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { openVault, type Vault } from "../../../src/vault/vault.ts";
-import { temporaryFolder } from "../../harness/temporary.ts";
+import { temporaryFolder } from "../../harness/temporary-folder.ts";
 
 const MASTER = new Uint8Array(32).fill(7);
 const KEY = new Uint8Array(32).fill(9);

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { followTokensFile } from "../../../src/http/access/follow-tokens-file.ts";
-import { toLogContext } from "../../harness/memory/temporary-log.ts";
+import { toLogContext } from "../../harness/in-process/temporary-log.ts";
 import type { EventLog } from "../../../src/log/event-log.ts";
 
 const OLD = "old-token-0123456789";

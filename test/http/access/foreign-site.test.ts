@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { ask, GOOD, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/in-process/app.ts";
 
 /** Headers that browsers send for another site's page; older browsers only send `Origin`. */
 const FOREIGN = [

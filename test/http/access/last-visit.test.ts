@@ -1,8 +1,8 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { VISIT_PAUSE_MS } from "../../../src/http/access/last-visit.ts";
-import { ask, openApp, type AppHarness } from "../../harness/memory/app.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { ask, openApp, type AppHarness } from "../../harness/in-process/app.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 
 const LINK = /<a href="\/activity\?show=news&amp;from=(\d+)">What happened since you were here<\/a>/;
 

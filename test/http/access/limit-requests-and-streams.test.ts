@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { createLoadShedding } from "../../../src/http/access/limit-requests-and-streams.ts";
 import { Problem } from "../../../src/http/server/problem.ts";
-import { ask, GOOD, openApp, post, problemIn } from "../../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, problemIn } from "../../harness/in-process/app.ts";
 
 const refusal = (act: () => void): unknown => {
   try {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { setRateLimitHeaders } from "../../../src/http/access/rate-limit.ts";
 import type { Triggered } from "../../../src/outreach/start-run.ts";
-import { ask, openApp, post, REPORT, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { ask, openApp, post, REPORT, problemIn, TOKEN, type AppHarness } from "../../harness/in-process/app.ts";
 
 const callFrom = (world: AppHarness, address: string): void => {
   const server = { pendingRequests: 1, requestIP: () => ({ address }), timeout() {} };

@@ -1,11 +1,11 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import type { Recorded } from "../../../events/catalog.ts";
+import type { Recorded } from "../../../events/event-types-and-codec.ts";
 import { recordFailures } from "../../../src/http/access/record-failed-authentications.ts";
 import { createFailureLimit } from "../../../src/http/access/failed-authentication-limit.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
-import { openCommands } from "../../harness/memory/commands.ts";
-import { toLogContext } from "../../harness/memory/temporary-log.ts";
+import { openCommands } from "../../harness/in-process/commands.ts";
+import { toLogContext } from "../../harness/in-process/temporary-log.ts";
 
 const START = Date.parse("2026-03-01T08:00:00.000Z");
 

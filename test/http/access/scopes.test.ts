@@ -6,7 +6,7 @@ import { SCOPE_NAMES, type ApiToken, type TokenScope } from "../../../src/config
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { listen, withPort } from "../../../src/http/server/listen.ts";
 import { loadConfig } from "../../../src/config/config.ts";
-import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../../harness/in-process/app.ts";
 
 const toToken = (secret: string, more: Partial<ApiToken> = {}): ApiToken => ({
   name: "matrix",

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { createSessions, LOOK_AGAIN_MS } from "../../../src/http/access/session.ts";
 import { openVault } from "../../../src/vault/vault.ts";
-import { MASTER_KEY, TOKEN } from "../../harness/memory/app.ts";
+import { MASTER_KEY, TOKEN } from "../../harness/in-process/app.ts";
 import { ENGINES } from "../../vault/engines.ts";
 
 const TOKENS = [{ name: "t", sha256: createHash("sha256").update(TOKEN).digest("hex") }];

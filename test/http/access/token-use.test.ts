@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import type { ApiToken } from "../../../src/config/parse-api-tokens.ts";
 import { recordTokenUse } from "../../../src/http/access/token-use.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
-import { openCommands } from "../../harness/memory/commands.ts";
-import { SILENT, toLogContext } from "../../harness/memory/temporary-log.ts";
+import { openCommands } from "../../harness/in-process/commands.ts";
+import { SILENT, toLogContext } from "../../harness/in-process/temporary-log.ts";
 
 const DAY_MS = 86_400_000;
 const MIDNIGHT = Date.parse("2026-03-01T00:00:00.000Z");

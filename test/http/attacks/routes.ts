@@ -1,5 +1,5 @@
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
-import { GOOD } from "../../harness/memory/app.ts";
+import { GOOD } from "../../harness/in-process/app.ts";
 
 /** Every path with its method and protection, as the service declares them. */
 export const PATHS = describeEndpoints().map(({ path, method, protection }) => ({ path, method, protection }));

@@ -1,5 +1,5 @@
 import { exported, openInstallation, type Running, type Installation } from "../../harness/process.ts";
-import type { WireAnswer } from "../wire/answers.ts";
+import type { WireAnswer } from "../wire/parse-http-answers.ts";
 import { requestBytes, type Sent } from "../wire/raw-request-bytes.ts";
 import { openConnection, type Connection } from "../wire/connection.ts";
 

@@ -1,13 +1,13 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import type { ChannelName } from "../../../events/channels-and-lanes.ts";
+import type { ChannelName } from "../../../events/channel-and-lane-names.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { forgetPerson } from "../../../src/privacy/forget-person-or-address.ts";
 import { recordConsent } from "../../../src/recipients/record-consent.ts";
 import { findContact } from "../../../projections/contact-identity.ts";
-import { type AppHarness, ask, openApp, post, TOKEN } from "../../harness/memory/app.ts";
-import { LOG_ENGINES, type LogEngine } from "../../harness/memory/temporary-log.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { type AppHarness, ask, openApp, post, TOKEN } from "../../harness/in-process/app.ts";
+import { LOG_ENGINES, type LogEngine } from "../../harness/in-process/temporary-log.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 
 const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 const ANN = { id: "101", username: "ann" };

@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { afterAll, describe, expect, test } from "bun:test";
 import urls from "../../fixtures/urls.json";
-import { GOOD, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
+import { GOOD, openApp, post, problemIn, TOKEN } from "../../harness/in-process/app.ts";
 
 type Path = keyof typeof GOOD;
 

@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import { ask, INSTANCE, openApp, REPORT } from "../../harness/memory/app.ts";
+import { ask, INSTANCE, openApp, REPORT } from "../../harness/in-process/app.ts";
 
 const { run_id } = REPORT;
 

@@ -5,7 +5,7 @@ import { valid } from "../../fuzz/bodies.ts";
 import { parseDocument, type Schema } from "../../fuzz/parse-openapi-operations.ts";
 import { nameHashKey } from "../../../src/recipients/suppress.ts";
 import { parseSuppressions } from "../../../src/recipients/parse-imported-lists.ts";
-import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/in-process/app.ts";
 
 const PATH = "/social/suppressions";
 

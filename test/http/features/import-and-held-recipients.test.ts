@@ -6,12 +6,12 @@ import { parseDocument, type Schema } from "../../fuzz/parse-openapi-operations.
 import { dropReplacedUpTo } from "../../../projections/contact-changes-to-rewind.ts";
 import { findContact } from "../../../projections/contact-identity.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { foldTo } from "../../../src/projector/fold-to.ts";
+import { foldTo } from "../../../src/projector/fold-to-moment.ts";
 import { toRecipientJson } from "../../../src/recipients/recipient-json.ts";
 import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
 import { parseRecipients } from "../../../src/recipients/parse-imported-lists.ts";
-import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/in-process/app.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 
 interface Document {
   readonly paths: {

@@ -2,12 +2,12 @@
 import { expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import { StoreFull, StoreUnavailable } from "eventstore-lite/testing";
-import type { Event } from "../../../events/catalog.ts";
+import type { Event } from "../../../events/event-types-and-codec.ts";
 import type { EventLog } from "../../../src/log/event-log.ts";
 import { createEventIntake } from "../../../src/http/server/event-intake.ts";
 import { ServiceError } from "../../../src/platform/service-error.ts";
-import { ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
-import { METADATA, openMemoryLog, SILENT } from "../../harness/memory/temporary-log.ts";
+import { ask, GOOD, openApp, post, TOKEN } from "../../harness/in-process/app.ts";
+import { METADATA, openMemoryLog, SILENT } from "../../harness/in-process/temporary-log.ts";
 import { formTokenIn, oneOfEach } from "../request-each-endpoint.ts";
 
 /** Makes a log refuse appends and snapshots with `StoreFull` while `disk.isFull`. */

@@ -4,9 +4,9 @@ import { expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { observeLog } from "../../../src/metrics/log-lag-and-instances.ts";
-import { parseExposition, type Sample } from "../../metrics/exposition.ts";
-import { ask, GOOD, openApp, post, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
-import { addedOf, clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { parseExposition, type Sample } from "../../metrics/parse-prometheus-text.ts";
+import { ask, GOOD, openApp, post, TOKEN, type AppHarness } from "../../harness/in-process/app.ts";
+import { addedOf, clickOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 
 async function samplesOf({ app }: Pick<AppHarness, "app">): Promise<readonly Sample[]> {
   const response = await ask(app, "/metrics", { token: TOKEN });

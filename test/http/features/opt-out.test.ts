@@ -5,9 +5,9 @@ import { OPT_OUT_WORDS } from "../../../src/http/features/opt-out-page-translati
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { forgetPerson } from "../../../src/privacy/forget-person-or-address.ts";
 import { createOptOutCode } from "../../../src/template/short-link.ts";
-import { ask, openApp, TOKEN, type AppHarness, type Ask, type Given } from "../../harness/memory/app.ts";
+import { ask, openApp, TOKEN, type AppHarness, type Ask, type Given } from "../../harness/in-process/app.ts";
 import { countCases } from "../../harness/case-count.ts";
-import { LOG_ENGINES } from "../../harness/memory/temporary-log.ts";
+import { LOG_ENGINES } from "../../harness/in-process/temporary-log.ts";
 
 const codeOf = (number: number): string => createOptOutCode(`secret ${number}`);
 const idOf = (number: number): string => String(1_000_000 + number);

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { StoreUnavailable } from "eventstore-lite/testing";
 import { BEHIND_MAX } from "../../../src/http/features/health-probes-and-metrics.ts";
-import { openApp, type AppHarness } from "../../harness/memory/app.ts";
+import { openApp, type AppHarness } from "../../harness/in-process/app.ts";
 
 async function probed({ app }: Pick<AppHarness, "app">, path: string): Promise<unknown> {
   const response = await app.handle(new Request(`http://localhost${path}`, { headers: { host: "localhost" } }));

@@ -3,11 +3,11 @@ import { Value } from "@sinclair/typebox/value";
 import type { Static } from "@sinclair/typebox";
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { codec, makeEvent } from "../../../events/catalog.ts";
-import { CLICK_CHANNELS } from "../../../events/channels-and-lanes.ts";
+import { codec, makeEvent } from "../../../events/event-types-and-codec.ts";
+import { CLICK_CHANNELS } from "../../../events/channel-and-lane-names.ts";
 import { normalizeClick, toClick, trackingBody } from "../../../src/http/features/record-click-and-redirect.ts";
-import { type AppHarness, ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
-import { LOG_ENGINES } from "../../harness/memory/temporary-log.ts";
+import { type AppHarness, ask, GOOD, openApp, post, TOKEN } from "../../harness/in-process/app.ts";
+import { LOG_ENGINES } from "../../harness/in-process/temporary-log.ts";
 
 test("a click is answered with the id of its event, which names its channels", async () => {
   await using world = await openApp({ channels: ["ads", "messaging"] });

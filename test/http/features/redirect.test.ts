@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { STREAMS } from "../../../src/log/event-log.ts";
-import { type AppHarness, type Given, openApp, post } from "../../harness/memory/app.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { type AppHarness, type Given, openApp, post } from "../../harness/in-process/app.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 import { createRandom } from "../../harness/random.ts";
 
 const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";

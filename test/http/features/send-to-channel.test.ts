@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import type { Settlement } from "../../../src/delivery/wait-for-outcome.ts";
-import { GOOD, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
+import { GOOD, openApp, post, problemIn, TOKEN } from "../../harness/in-process/app.ts";
 
 const detail = "the network said no";
 const settlements: readonly (readonly [string, Settlement | undefined, number, string])[] = [

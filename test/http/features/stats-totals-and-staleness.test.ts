@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import { ask, openApp } from "../../harness/memory/app.ts";
+import { ask, openApp } from "../../harness/in-process/app.ts";
 
 test("stats count over all time and name their position", async () => {
   await using world = await openApp();

@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import { openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/in-process/app.ts";
 
 const STARTED = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } } as const;
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { STREAMS_MAX } from "../../../src/http/access/limit-requests-and-streams.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
-import { ask, openApp, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { ask, openApp, TOKEN, type AppHarness } from "../../harness/in-process/app.ts";
 
 const disposed = disposedAfterEach();
 

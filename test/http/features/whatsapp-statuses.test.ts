@@ -2,10 +2,10 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "bun:test";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
-import { type AppHarness, ask, openApp, post, TOKEN } from "../../harness/memory/app.ts";
-import { LOG_ENGINES, type LogEngine } from "../../harness/memory/temporary-log.ts";
+import { type AppHarness, ask, openApp, post, TOKEN } from "../../harness/in-process/app.ts";
+import { LOG_ENGINES, type LogEngine } from "../../harness/in-process/temporary-log.ts";
 import { signIn, textsAt } from "../../console/open-console.ts";
-import { outcomeOf } from "../../harness/memory/dispatch-outcome-events.ts";
+import { outcomeOf } from "../../harness/in-process/dispatch-outcome-events.ts";
 
 const MINUTE_MS = 60_000;
 const PATH = "/api/messaging/whatsapp";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { documentedPath } from "../../fuzz/parse-openapi-operations.ts";
-import { ask, openApp } from "../../harness/memory/app.ts";
+import { ask, openApp } from "../../harness/in-process/app.ts";
 
 test("the API reference shows each operation for programs and runs no script", async () => {
   await using world = await openApp({ authPolicy: "strict" });

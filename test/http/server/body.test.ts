@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { afterAll, describe, expect, test } from "bun:test";
-import { GOOD, openApp, post, slugOf, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { GOOD, openApp, post, slugOf, problemIn, TOKEN, type AppHarness } from "../../harness/in-process/app.ts";
 
 const LIMIT = 64 * 1024;
 const text = new TextEncoder();

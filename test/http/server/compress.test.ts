@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { disposedAfterEach } from "../../harness/dispose.ts";
-import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/in-process/app.ts";
 
 const disposed = disposedAfterEach();
 const FORM = { "content-type": "application/x-www-form-urlencoded" };

@@ -19,7 +19,7 @@ import {
   type AppHarness,
   type Ask,
   type Given,
-} from "../../harness/memory/app.ts";
+} from "../../harness/in-process/app.ts";
 
 const TRACK = "/api/tracking/event";
 const keyed = (key: string, more: Ask = {}): Ask => ({ ...more, headers: { "idempotency-key": key, ...more.headers } });

@@ -9,7 +9,7 @@ import { createSessions } from "../../../src/http/access/session.ts";
 import { forPrograms } from "../../../src/http/server/openapi.ts";
 import { documentedPath, everyOperation, operationsOf, type Schema } from "../../fuzz/parse-openapi-operations.ts";
 import { ACTIONS } from "../paths-beyond-specification.ts";
-import { ask, MASTER_KEY, openApp, TOKEN, type Given, post, createClaims } from "../../harness/memory/app.ts";
+import { ask, MASTER_KEY, openApp, TOKEN, type Given, post, createClaims } from "../../harness/in-process/app.ts";
 
 const ENDPOINTS = forPrograms(describeEndpoints());
 

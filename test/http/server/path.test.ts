@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { afterAll, describe, expect, test } from "bun:test";
 import { createApp } from "../../../src/http/app.ts";
-import { ask, GOOD, openApp, post, problemIn } from "../../harness/memory/app.ts";
+import { ask, GOOD, openApp, post, problemIn } from "../../harness/in-process/app.ts";
 
 const world = await openApp({ tokens: false });
 afterAll(() => world[Symbol.asyncDispose]());

@@ -1,6 +1,6 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
-import { ask, openApp, post, problemIn } from "../../harness/memory/app.ts";
+import { ask, openApp, post, problemIn } from "../../harness/in-process/app.ts";
 import { oddIn } from "../../harness/unexpected-html.ts";
 
 /** The Accept header of a browser that follows a link. */

@@ -1,11 +1,11 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { openSqliteStore, type EventStore } from "eventstore-lite";
-import { codec, makeEvent, type Event } from "../../../events/catalog.ts";
+import { codec, makeEvent, type Event } from "../../../events/event-types-and-codec.ts";
 import { openEventStream, openPositionStream, type EventStreamQuery } from "../../../src/http/streams/event-stream.ts";
 import { makeId } from "../../../src/platform/clock-ids-and-timers.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
-import { newLogFile } from "../../harness/memory/temporary-log.ts";
+import { newLogFile } from "../../harness/in-process/temporary-log.ts";
 
 interface Message {
   readonly id: number;

@@ -4,7 +4,7 @@ import { STREAMS_PER_READER_MAX } from "../../../src/http/access/limit-requests-
 import { openEventStream } from "../../../src/http/streams/event-stream.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
-import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
+import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/in-process/app.ts";
 
 const disposed = disposedAfterEach();
 

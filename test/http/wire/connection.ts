@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { createReader, type WireAnswer } from "./answers.ts";
+import { createReader, type WireAnswer } from "./parse-http-answers.ts";
 
 /**
  * Maximum wait for the service in ms, longer than any of its timeouts. A connection that the service never closes then

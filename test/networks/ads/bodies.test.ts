@@ -6,8 +6,8 @@ import { createOpenAiAdsChannel } from "../../../src/networks/ads/openai.ts";
 import { createSnapChannel, SNAP_NAMES } from "../../../src/networks/ads/snap.ts";
 import type { Click, Conversion } from "../../../src/networks/network.ts";
 import { secret } from "../../../src/platform/secret.ts";
-import { CLICK, NOTIFICATION, NOW, TEST } from "../dispatches.ts";
-import { safeFetchTo, serve } from "../../harness/memory/local-test-servers.ts";
+import { CLICK, NOTIFICATION, NOW, TEST } from "../sample-dispatches.ts";
+import { safeFetchTo, serve } from "../../harness/in-process/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const DAY_MS = 24 * 3_600_000;

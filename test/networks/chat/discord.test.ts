@@ -6,8 +6,8 @@ import { createDiscordChannel, DISCORD_ANSWERS, discordText } from "../../../src
 import type { DispatchResult } from "../../../src/networks/network.ts";
 import { renderDiscord } from "../../../sandbox/render-chat-markup.ts";
 import { secret } from "../../../src/platform/secret.ts";
-import { MESSAGE, NOW } from "../dispatches.ts";
-import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/local-test-servers.ts";
+import { MESSAGE, NOW } from "../sample-dispatches.ts";
+import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/in-process/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const SENT = { id: "1440000000000000001", type: 0, channel_id: "77" };

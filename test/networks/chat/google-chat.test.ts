@@ -10,8 +10,8 @@ import {
 import type { DispatchResult } from "../../../src/networks/network.ts";
 import { renderGoogleChat } from "../../../sandbox/render-chat-markup.ts";
 import { secret } from "../../../src/platform/secret.ts";
-import { MESSAGE, NOW } from "../dispatches.ts";
-import { answer, safeFetchTo, serve } from "../../harness/memory/local-test-servers.ts";
+import { MESSAGE, NOW } from "../sample-dispatches.ts";
+import { answer, safeFetchTo, serve } from "../../harness/in-process/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const CREATED = { name: "spaces/AAA/messages/t.1", text: "x", thread: { name: "spaces/AAA/threads/t" } };

@@ -5,8 +5,8 @@ import type { DispatchResult } from "../../../src/networks/network.ts";
 import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import { createSlackChannel, SLACK_ANSWERS, slackMessage } from "../../../src/networks/chat/slack.ts";
 import { secret } from "../../../src/platform/secret.ts";
-import { CLICK, MESSAGE, NOTIFICATION, NOW, TEST } from "../dispatches.ts";
-import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/local-test-servers.ts";
+import { CLICK, MESSAGE, NOTIFICATION, NOW, TEST } from "../sample-dispatches.ts";
+import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/in-process/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 

@@ -6,8 +6,8 @@ import { classifyAnswer } from "../../../src/networks/classify-answer.ts";
 import { createTeamsChannel, TEAMS_ANSWERS, teamsMessage } from "../../../src/networks/chat/teams.ts";
 import { renderTeams } from "../../../sandbox/teams.ts";
 import { secret } from "../../../src/platform/secret.ts";
-import { MESSAGE, NOW } from "../dispatches.ts";
-import { answer, deadUrl, safeFetchTo, serve } from "../../harness/memory/local-test-servers.ts";
+import { MESSAGE, NOW } from "../sample-dispatches.ts";
+import { answer, deadUrl, safeFetchTo, serve } from "../../harness/in-process/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const PATH = "/workflows/f10/triggers/manual/paths/invoke";

@@ -6,8 +6,8 @@ import type { Dispatch, DispatchResult } from "../../../src/networks/network.ts"
 import { refusalsOf, type RefusalKind } from "../../../sandbox/refusals.ts";
 import { startSandbox } from "../../../sandbox/sandbox.ts";
 import { secret } from "../../../src/platform/secret.ts";
-import { CLICK, MESSAGE, NOW } from "../dispatches.ts";
-import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/local-test-servers.ts";
+import { CLICK, MESSAGE, NOW } from "../sample-dispatches.ts";
+import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/in-process/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const TOKEN = "line-token";

@@ -7,8 +7,8 @@ import { createWhatsappChannel, WHATSAPP_ANSWERS, whatsappText } from "../../../
 import { refusalsOf, type RefusalKind } from "../../../sandbox/refusals.ts";
 import { startSandbox } from "../../../sandbox/sandbox.ts";
 import { secret } from "../../../src/platform/secret.ts";
-import { CLICK, MESSAGE, NOW } from "../dispatches.ts";
-import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/local-test-servers.ts";
+import { CLICK, MESSAGE, NOW } from "../sample-dispatches.ts";
+import { answer, deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/in-process/local-test-servers.ts";
 
 const OPTIONS = { timeoutMs: 60_000, now: NOW };
 const SENT = { messaging_product: "whatsapp", contacts: [{ wa_id: "1555" }], messages: [{ id: "wamid.HBgL" }] };

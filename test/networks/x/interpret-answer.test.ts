@@ -1,7 +1,7 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import { classifyXRefusal } from "../../../src/networks/x/interpret-answer.ts";
-import { answer } from "../../harness/memory/local-test-servers.ts";
+import { answer } from "../../harness/in-process/local-test-servers.ts";
 
 const X = "https://api.x.com/2/problems/";
 const TWITTER = "https://api.twitter.com/2/problems/";

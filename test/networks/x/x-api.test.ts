@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { SendDmResult } from "../../../src/networks/network.ts";
 import type { SafeFetch } from "../../../src/networks/safe-fetch.ts";
 import { createX } from "../../../src/networks/x/x-api.ts";
-import { deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/memory/local-test-servers.ts";
+import { deadUrl, safeFetchTo, serve, serveRaw } from "../../harness/in-process/local-test-servers.ts";
 import { NOW, thrownBy, TOKEN, xAt } from "../x-client.ts";
 
 const ANN = { id: "11", username: "ann", name: "Ann", receives_your_dm: true, protected: false };

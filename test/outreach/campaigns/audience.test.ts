@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { describe, expect, test } from "bun:test";
 import type { Audience } from "../../../events/campaign.ts";
-import { newContact, type Contact } from "../../../projections/contact.ts";
+import { newContact, type Contact } from "../../../projections/contact-state.ts";
 import { links } from "../../../projections/links.ts";
 import { isFollowUp, matchesAudience } from "../../../src/outreach/campaigns/audience.ts";
 

@@ -1,14 +1,14 @@
 // These tests run parts of the service inside the test process.
 import { describe, expect, test } from "bun:test";
 import type { Audience } from "../../../events/campaign.ts";
-import type { DataOf } from "../../../events/catalog.ts";
-import { FETCH_MS } from "../../../projections/suspected-clicks.ts";
+import type { DataOf } from "../../../events/event-types-and-codec.ts";
+import { FETCH_MS } from "../../../projections/clicks-suspected-as-networks-own.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { judgeKnown, decideStart, isSkipRecorded, type OutreachState } from "../../../src/outreach/decide.ts";
 import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";
-import { given } from "../../harness/memory/decider.ts";
-import { addedOf, clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
-import { RULES } from "../../harness/memory/outreach.ts";
+import { given } from "../../harness/in-process/given-when-then-for-deciders.ts";
+import { addedOf, clickOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
+import { RULES } from "../../harness/in-process/simulated-outreach-processes.ts";
 
 const FREED = { reason: "rejected", detail: "", frees_quota: true } as const;
 const ANN = { id: "7", username: "ann" };

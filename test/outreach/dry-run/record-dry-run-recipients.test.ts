@@ -1,8 +1,8 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import { METADATA, LOG_ENGINES } from "../../harness/memory/temporary-log.ts";
-import { openOutreach, openOutreachOn, RULES } from "../../harness/memory/outreach.ts";
-import { person } from "../../harness/memory/social-network.ts";
+import { METADATA, LOG_ENGINES } from "../../harness/in-process/temporary-log.ts";
+import { openOutreach, openOutreachOn, RULES } from "../../harness/in-process/simulated-outreach-processes.ts";
+import { person } from "../../harness/in-process/social-network.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 
 const numbers = (from: number, count: number): string[] =>

@@ -7,8 +7,8 @@ import { checkErased } from "./check-erased.ts";
 import type { Copy, House } from "./simulated-world.ts";
 import { enter } from "./rules.ts";
 import { isSendingTime } from "./check-windows-and-run-ends.ts";
-import { SHOWN_MS, type Accepted } from "../../harness/memory/social-network.ts";
-import type { Ask } from "./recorded-calls.ts";
+import { SHOWN_MS, type Accepted } from "../../harness/in-process/social-network.ts";
+import type { Ask } from "./record-appends-and-send-requests.ts";
 
 /**
  * Checks the protocol's rules independently of the code that implements them. Compares the log with the messages that

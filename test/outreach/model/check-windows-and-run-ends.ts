@@ -1,4 +1,4 @@
-import type { Recorded } from "../../../events/catalog.ts";
+import type { Recorded } from "../../../events/event-types-and-codec.ts";
 import { FAILURE_TRIES_MIN } from "../../../src/outreach/quota-and-reasons-to-end-run.ts";
 import { violated, type Attempt, type Books } from "./log-summary.ts";
 import type { House } from "./simulated-world.ts";

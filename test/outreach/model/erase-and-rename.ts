@@ -1,11 +1,11 @@
 import { findContact, isHeldBy } from "../../../projections/contact-identity.ts";
-import type { Contact, Contacts } from "../../../projections/contact.ts";
+import type { Contact, Contacts } from "../../../projections/contact-state.ts";
 import { contacts } from "../../../projections/contacts.ts";
 import { historyOfRecipient } from "../../../src/history/history-of-recipient-link-or-event.ts";
 import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
 import { findEncrypted } from "../../../src/privacy/forget-person-or-address.ts";
-import { person } from "../../harness/memory/social-network.ts";
-import { RULES } from "../../harness/memory/outreach.ts";
+import { person } from "../../harness/in-process/social-network.ts";
+import { RULES } from "../../harness/in-process/simulated-outreach-processes.ts";
 import { listening, MINUTE_MS, trigger } from "./perform-acts.ts";
 import type { House } from "./simulated-world.ts";
 import { personId, rowOf } from "./initial-state.ts";

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
-import type { Answer } from "../../harness/memory/social-network.ts";
+import type { Answer } from "../../harness/in-process/social-network.ts";
 import { HOUR_MS, MINUTE_MS, type ReadFault } from "./perform-acts.ts";
 import { SETTLE_MS } from "./instance.ts";
-import type { Fate } from "./process.ts";
+import type { Fate } from "./simulated-process.ts";
 
 export const fate: fc.Arbitrary<Fate> = fc.record({
   what: fc.constantFrom("die", "pause"),

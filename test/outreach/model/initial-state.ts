@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
-import { person } from "../../harness/memory/social-network.ts";
+import { person } from "../../harness/in-process/social-network.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import { parseOpenHours, type SendWindow } from "../../../src/config/send-window.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import type { RunSelection } from "../../../src/outreach/quota-and-reasons-to-end-run.ts";
 import type { SocialUser } from "../../../src/networks/network.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 
 /** Kinds of people on the list of recipients, by what prevents a message to them or how the list names them. */
 export const KINDS = [

@@ -1,5 +1,5 @@
 import type { EventStore, Lease, Snapshots } from "eventstore-lite";
-import type { Event } from "../../../events/catalog.ts";
+import type { Event } from "../../../events/event-types-and-codec.ts";
 import { createTokens } from "../../../src/account/tokens.ts";
 import type { OAuth } from "../../../src/account/oauth.ts";
 import type { Recipient } from "../../../events/outreach.ts";
@@ -12,20 +12,20 @@ import { SocialError, type SocialNetwork } from "../../../src/networks/network.t
 import { X_PRICES } from "../../../src/networks/x/x-api.ts";
 import { createRunner, type Runner } from "../../../src/outreach/start-run.ts";
 import { requestStop } from "../../../src/outreach/run-end-and-stop-request.ts";
-import { openSource } from "../../../src/outreach/sources/sources.ts";
+import { openSource } from "../../../src/outreach/sources/open-sources.ts";
 import { createStopWords, createWishReader } from "../../../src/outreach/detect-opt-out-replies.ts";
 import { findOptOutPage, optOut } from "../../../src/recipients/opt-out-and-untrack-by-page.ts";
-import { createEraseHandler } from "../../../src/privacy/retention.ts";
+import { createEraseHandler } from "../../../src/privacy/delete-erased-and-expired-keys.ts";
 import type { Keyring } from "../../../src/privacy/keyring.ts";
 import { createOptOutCode } from "../../../src/template/short-link.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
-import { RULES } from "../../harness/memory/outreach.ts";
+import { RULES } from "../../harness/in-process/simulated-outreach-processes.ts";
 import { GAP_DAYS } from "./campaign-rules.ts";
 import type { House } from "./simulated-world.ts";
-import { OWN } from "../../harness/memory/social-network.ts";
-import { createProcess, type Process, type ProcessDeps } from "./process.ts";
-import { SILENT, toStateContext } from "../../harness/memory/temporary-log.ts";
+import { OWN } from "../../harness/in-process/social-network.ts";
+import { createProcess, type Process, type ProcessDeps } from "./simulated-process.ts";
+import { SILENT, toStateContext } from "../../harness/in-process/temporary-log.ts";
 
 export const SETTLE_MS = 60_000;
 

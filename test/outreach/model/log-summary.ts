@@ -1,7 +1,7 @@
 import type { RunEnd } from "../../../events/outreach.ts";
 import type { RunSelection } from "../../../src/outreach/quota-and-reasons-to-end-run.ts";
 import type { House } from "./simulated-world.ts";
-import type { Ask } from "./recorded-calls.ts";
+import type { Ask } from "./record-appends-and-send-requests.ts";
 
 /** Thrown if the log or the network breaks a rule of the outreach protocol. */
 export class Violation extends Error {

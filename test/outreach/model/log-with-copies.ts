@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { importSqliteLog } from "eventstore-lite";
 import type { Clock } from "../../../src/platform/clock-ids-and-timers.ts";
-import { logFiles } from "../../../src/log/log-files.ts";
+import { logFiles } from "../../../src/log/log-file-paths.ts";
 import type { StorePlace } from "../../../src/log/store-backends.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";

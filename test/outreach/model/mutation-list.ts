@@ -19,12 +19,12 @@ const SEND = "src/outreach/send.ts";
 const LIMITS = "src/outreach/quota-and-reasons-to-end-run.ts";
 const WINDOW = "src/outreach/send-window.ts";
 const RECOVERY = "src/outreach/recover-dead-run.ts";
-const RECONCILE = "src/outreach/reconcile.ts";
+const RECONCILE = "src/outreach/settle-messages-in-doubt.ts";
 const QUOTA = "projections/quota.ts";
 const CONTEXT = "src/outreach/run-context.ts";
 const QUOTA_DAY = "src/outreach/quota-day.ts";
 const CONTACTS = "projections/contacts.ts";
-const RESTORED = "src/outreach/after-restore.ts";
+const RESTORED = "src/outreach/find-what-restored-log-lacks.ts";
 const SUPPRESS = "src/recipients/suppress.ts";
 const SCREENING = "src/outreach/screening.ts";
 const RECORD_RESTORE = "src/log/notice-and-record-restore.ts";
@@ -199,7 +199,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one("what is absent is sent again", RECONCILE, "    retry: false,", "    retry: true,"),
   one(
     "a doubt counts as a failure, to be tried again",
-    "src/outreach/outcomes/send-outcome.ts",
+    "src/outreach/outcomes/decide-send-outcome.ts",
     'return { newEvent: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };',
     'return { newEvent: failed("unreachable", result.detail, true) };',
   ),
@@ -232,7 +232,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   one(
     "an answer about the lease is believed however late it is",
-    "src/log/lease.ts",
+    "src/log/leases-and-roles.ts",
     "return sinceMs >= 0 && Math.max(sinceMs, elapsedMs() - asked.elapsed) < ttlMs - ms;",
     "return true;",
   ),
@@ -289,7 +289,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one("the inbox is not read", SCREENING, "  await readNewMessages(run, retry);\n", ""),
   one(
     "the inbox is read without the late",
-    "src/outreach/inbox.ts",
+    "src/outreach/read-and-record-inbox-messages.ts",
     "const LATE_MS = 10 * 60_000;",
     "const LATE_MS = -3_600_000;",
   ),
@@ -315,7 +315,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one("a hold is not looked for before each request", SEND, 'if (contact?.held === true) return "held";', ""),
   one(
     "an opt-out is not recorded where a hash suppresses the recipient",
-    "src/outreach/inbox.ts",
+    "src/outreach/read-and-record-inbox-messages.ts",
     'if (wish === "stop")\n',
     'if (wish === "stop" && state.contacts.hashes.size === 0)\n',
   ),

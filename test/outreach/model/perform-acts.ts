@@ -3,10 +3,10 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import { SocialError } from "../../../src/networks/network.ts";
 import { nextDayAt } from "../../../src/outreach/quota-day.ts";
 import type { RunSelection } from "../../../src/outreach/quota-and-reasons-to-end-run.ts";
-import type { SimulatedNetwork } from "../../harness/memory/social-network.ts";
+import type { SimulatedNetwork } from "../../harness/in-process/social-network.ts";
 import { authorize, METADATA, SECOND, type House } from "./simulated-world.ts";
 import type { Instance } from "./instance.ts";
-import type { Fate } from "./process.ts";
+import type { Fate } from "./simulated-process.ts";
 import { homeOf, personId } from "./initial-state.ts";
 import { nextEdge } from "./sending-window-by-wall-clock.ts";
 

@@ -1,8 +1,8 @@
-import type { Recorded } from "../../../events/catalog.ts";
+import type { Recorded } from "../../../events/event-types-and-codec.ts";
 import type { KnownRecipient, RunEnd } from "../../../events/outreach.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
 import { placesOn, violated, type Attempt, type Books } from "./log-summary.ts";
-import { RULES } from "../../harness/memory/outreach.ts";
+import { RULES } from "../../harness/in-process/simulated-outreach-processes.ts";
 import { checkCampaign, noteAnswer } from "./campaign-rules.ts";
 import type { House } from "./simulated-world.ts";
 import { PAGES_MAX } from "./instance.ts";

@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { HOUR_MS } from "./perform-acts.ts";
-import { historyCommands } from "./commands.ts";
+import { historyCommands } from "./random-history-commands.ts";
 import { authorize, METADATA, openHouse, type House, type Observer } from "./simulated-world.ts";
-import { OWN } from "../../harness/memory/social-network.ts";
+import { OWN } from "../../harness/in-process/social-network.ts";
 import { RUN_MAX_MS, SETTLE_MS, type Instance } from "./instance.ts";
 import { Violation, type Attempt, type Books } from "./log-summary.ts";
 import { passGap } from "./campaign-sequences.ts";
@@ -10,7 +10,7 @@ import { createLedger, type Ledger } from "./check-protocol-rules.ts";
 import type { Logs } from "./log-with-copies.ts";
 import { homeOf, idOfHandle, personId, setting } from "./initial-state.ts";
 import { nextOpening } from "./sending-window-by-wall-clock.ts";
-import type { Tally } from "./tally.ts";
+import type { Tally } from "./count-situations-in-histories.ts";
 
 /** Maximum number of commands in a history. Longer histories find no more faults and shrink more slowly. */
 const COMMANDS_MAX = 24;

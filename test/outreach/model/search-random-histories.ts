@@ -3,10 +3,10 @@
  * With `campaigns`, all commands are about campaigns. The last line is JSON; the exit code is 1 if one was found.
  */
 import * as fc from "fast-check";
-import { campaignCommands, historyCommands } from "./commands.ts";
+import { campaignCommands, historyCommands } from "./random-history-commands.ts";
 import { histories } from "./run-random-histories.ts";
 import { createLogs } from "./log-with-copies.ts";
-import { createTally } from "./tally.ts";
+import { createTally } from "./count-situations-in-histories.ts";
 
 /** Result of the search, which is its last line of output. */
 export interface Hunted {

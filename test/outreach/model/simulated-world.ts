@@ -1,21 +1,21 @@
 import type { EventStore } from "eventstore-lite";
 import { LogDiverged } from "eventstore-lite/testing";
-import type { Event, Recorded } from "../../../events/catalog.ts";
+import type { Event, Recorded } from "../../../events/event-types-and-codec.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { HeartbeatTime } from "../../../src/log/instance-heartbeats.ts";
 import { noticeCopy, recordRestore } from "../../../src/log/notice-and-record-restore.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import type { StorePlace } from "../../../src/log/store-backends.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
-import { SILENT } from "../../harness/memory/temporary-log.ts";
-import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "../../harness/memory/social-network.ts";
+import { SILENT } from "../../harness/in-process/temporary-log.ts";
+import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "../../harness/in-process/social-network.ts";
 import { createCampaigns } from "./campaign-rules.ts";
 import { createClockwork, createPick, type Clockwork } from "./step-scheduler.ts";
 import { createGrant, type Grant } from "./simulated-oauth-grant.ts";
 import { startInstance, type Instance } from "./instance.ts";
 import type { Log } from "./log-with-copies.ts";
 import { idOfHandle, personId, rowsOf, socialUser, type Kind, type Setting } from "./initial-state.ts";
-import { createWitness, type Noted, type Witness } from "./recorded-calls.ts";
+import { createWitness, type Noted, type Witness } from "./record-appends-and-send-requests.ts";
 
 export const METADATA = { caller: "model" };
 

@@ -3,12 +3,17 @@ import { describe, expect, test } from "bun:test";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { OutreachContext } from "../../../src/outreach/run-context.ts";
 import type { Triggered } from "../../../src/outreach/start-run.ts";
-import { openSource } from "../../../src/outreach/sources/sources.ts";
+import { openSource } from "../../../src/outreach/sources/open-sources.ts";
 import { parseOpenHours, type SendWindow } from "../../../src/config/send-window.ts";
-import { LOG_ENGINES, METADATA } from "../../harness/memory/temporary-log.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
-import { openOutreach, openOutreachOn, RULES, type OutreachHarness } from "../../harness/memory/outreach.ts";
-import { person } from "../../harness/memory/social-network.ts";
+import { LOG_ENGINES, METADATA } from "../../harness/in-process/temporary-log.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
+import {
+  openOutreach,
+  openOutreachOn,
+  RULES,
+  type OutreachHarness,
+} from "../../harness/in-process/simulated-outreach-processes.ts";
+import { person } from "../../harness/in-process/social-network.ts";
 
 const reached = ({ network }: OutreachHarness): string[] => network.accepted.map(({ recipientId }) => recipientId);
 

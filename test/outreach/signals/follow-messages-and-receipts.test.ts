@@ -1,12 +1,12 @@
 // These tests run parts of the service inside the test process.
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { EventType, Recorded } from "../../../events/catalog.ts";
+import type { EventType, Recorded } from "../../../events/event-types-and-codec.ts";
 import { createResults } from "../../../src/history/results.ts";
 import { release } from "../../../src/recipients/release-held-recipient.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { signalChat, signalRead } from "../../../sandbox/x/activity-subscriptions-and-stream.ts";
-import { METADATA } from "../../harness/memory/temporary-log.ts";
-import { personId } from "../../sandbox/client.ts";
+import { METADATA } from "../../harness/in-process/temporary-log.ts";
+import { personId } from "../../sandbox/x-client.ts";
 import { eventually, openSignals } from "./signal-harness.ts";
 
 let sandbox: Sandbox;

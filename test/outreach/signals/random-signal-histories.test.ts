@@ -1,10 +1,10 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import type { Recorded } from "../../../events/catalog.ts";
+import type { Recorded } from "../../../events/event-types-and-codec.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { signalChat, signalRead } from "../../../sandbox/x/activity-subscriptions-and-stream.ts";
 import { isWhole } from "../../harness/case-count.ts";
-import { personId } from "../../sandbox/client.ts";
+import { personId } from "../../sandbox/x-client.ts";
 import { createPick } from "../model/step-scheduler.ts";
 import { eventually, openSignals, type SignalWorld } from "./signal-harness.ts";
 

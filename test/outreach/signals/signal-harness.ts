@@ -1,20 +1,20 @@
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import { deliver } from "../../../sandbox/x/messages.ts";
-import { createRoles } from "../../../src/log/lease.ts";
+import { createRoles } from "../../../src/log/leases-and-roles.ts";
 import { createLineFetch, createSafeFetch } from "../../../src/networks/safe-fetch.ts";
 import { createActivityStream } from "../../../src/networks/x/activity-stream.ts";
 import { createX } from "../../../src/networks/x/x-api.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { OutreachContext } from "../../../src/outreach/run-context.ts";
 import { followSignals } from "../../../src/outreach/signals/follow-messages-and-receipts.ts";
-import { openOutreach } from "../../harness/memory/outreach.ts";
-import { authorized, personId } from "../../sandbox/client.ts";
+import { openOutreach } from "../../harness/in-process/simulated-outreach-processes.ts";
+import { authorized, personId } from "../../sandbox/x-client.ts";
 
 const TERMS = { name: "signals", ttlMs: 15_000, renewMs: 5_000 };
 
 export type SignalWorld = Awaited<ReturnType<typeof openSignals>>;
 
-/** Opens the memory harness with the sandbox's X, whose stream of signals its instances follow. */
+/** Opens the in-process harness with the sandbox's X, whose stream of signals its instances follow. */
 export async function openSignals(sandbox: Sandbox, ...handles: readonly string[]) {
   const world = await openOutreach();
   const token = (await authorized(sandbox)).access_token;

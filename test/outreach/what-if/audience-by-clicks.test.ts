@@ -1,10 +1,10 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { createWhatIf } from "../../../src/outreach/what-if/what-if.ts";
+import { createWhatIf } from "../../../src/outreach/what-if/decide-recorded-runs-again.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
-import { testLog } from "../../harness/memory/number-and-fold-events.ts";
-import { addedOf, clickOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { testLog } from "../../harness/in-process/number-and-fold-events.ts";
+import { addedOf, clickOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 
 const ANN = { id: "7", username: "ann" };
 const TEMPLATE = parseTemplate("Hi {{name}} {{link https://shop.example}}", "https://go.example");

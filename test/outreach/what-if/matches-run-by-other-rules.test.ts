@@ -1,17 +1,17 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { Recorded } from "../../../events/catalog.ts";
+import type { Recorded } from "../../../events/event-types-and-codec.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { toSendWindow } from "../../../src/config/send-window.ts";
-import { openSource } from "../../../src/outreach/sources/sources.ts";
+import { openSource } from "../../../src/outreach/sources/open-sources.ts";
 import type { RulesInForce } from "../../../src/outreach/run-rules.ts";
-import { createWhatIf, type WhatIf } from "../../../src/outreach/what-if/what-if.ts";
+import { createWhatIf, type WhatIf } from "../../../src/outreach/what-if/decide-recorded-runs-again.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
-import { METADATA } from "../../harness/memory/temporary-log.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
-import { openOutreach, RULES, type OutreachHarness } from "../../harness/memory/outreach.ts";
-import { person } from "../../harness/memory/social-network.ts";
+import { METADATA } from "../../harness/in-process/temporary-log.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
+import { openOutreach, RULES, type OutreachHarness } from "../../harness/in-process/simulated-outreach-processes.ts";
+import { person } from "../../harness/in-process/social-network.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
 import { isWhole } from "../../harness/case-count.ts";
 import { selection } from "../model/initial-state.ts";

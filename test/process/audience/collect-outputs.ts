@@ -5,7 +5,7 @@ import { PROJECTION_NAMES } from "../../../projections/all.ts";
 import { encodeState } from "../../../projections/encode-state.ts";
 import { personalLinkOwner } from "../../../events/clicks-links-conversions.ts";
 import { audit } from "../../../src/commands/audit.ts";
-import { clicks, contacts, results } from "../../harness/memory/operation-commands.ts";
+import { clicks, contacts, results } from "../../harness/in-process/operation-commands.ts";
 import type { MakeCommand } from "../../../src/commands/shared/command.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { parsePastName, unpackState } from "../../../src/projector/past-snapshots.ts";

@@ -3,7 +3,7 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import type { Tracking } from "../../../events/outreach.ts";
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import { isWhole } from "../../harness/case-count.ts";
-import { addedOf } from "../../harness/memory/make-recipient-and-click-events.ts";
+import { addedOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 import type { ListeningService } from "../../harness/process.ts";
 
 /** Messages of each of three days. The shorter run of all tests sends a quarter of the most that a day may have. */

@@ -3,7 +3,7 @@ import { deriveKey } from "../../../src/vault/derive-keys.ts";
 import { unwrap } from "../../../src/vault/encrypt.ts";
 import { openSecretStore } from "../../../src/vault/secret-store.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
-import type { LogFiles } from "../../../src/log/log-files.ts";
+import type { LogFiles } from "../../../src/log/log-file-paths.ts";
 import { keysIn } from "../../../src/privacy/key-store.ts";
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../../sandbox/service-settings.ts";

@@ -3,7 +3,7 @@
 import { openSqliteStore } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { createSegmentFolder } from "eventstore-lite/segments";
-import { appendKey, keyOf } from "./events-of-idempotency-key.ts";
+import { appendKey, keyOf } from "./keyed-events-and-append-loop.ts";
 import { say } from "./print-line.ts";
 
 const KEPT_EVENTS = 5;

@@ -2,7 +2,7 @@
 // the size that a signed head would have.
 import { openSqliteStore } from "eventstore-lite";
 import { createLogTree } from "eventstore-lite/proof";
-import { newEvents } from "../../src/testing/contract/events.ts";
+import { newEvents } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { say } from "./print-line.ts";
 
 const [file = ""] = process.argv.slice(2);

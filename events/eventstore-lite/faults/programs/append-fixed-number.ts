@@ -2,7 +2,7 @@
 // prints the result of each. A refusal for want of space is retried; any other is final.
 import { openSqliteStore } from "eventstore-lite";
 import { StoreFull } from "eventstore-lite/testing";
-import { appendKey, keyOf } from "./events-of-idempotency-key.ts";
+import { appendKey, keyOf } from "./keyed-events-and-append-loop.ts";
 import { say } from "./print-line.ts";
 
 const ROUNDS = 8;

@@ -2,7 +2,7 @@
 // says. The third says if the others are taken `before` or `after` the log is opened. Prints the result.
 import { openSqliteStore } from "eventstore-lite";
 import { closeSync, openSync } from "node:fs";
-import { appendKey, keyOf } from "./events-of-idempotency-key.ts";
+import { appendKey, keyOf } from "./keyed-events-and-append-loop.ts";
 import { say } from "./print-line.ts";
 
 const APPENDS = 50;

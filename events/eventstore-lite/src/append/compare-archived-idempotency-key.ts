@@ -1,6 +1,6 @@
 import { KeyReused, StoreUnavailable } from "../errors.ts";
 import type { FindArchivedKey } from "../segments/idempotency-keys.ts";
-import type { Appended } from "../store.ts";
+import type { Appended } from "../event-store-interface.ts";
 import type { PreparedAppend } from "./prepare-append.ts";
 
 /**

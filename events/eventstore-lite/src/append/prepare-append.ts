@@ -3,7 +3,7 @@ import { InvalidAppend } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import { checkName } from "../check-name.ts";
 import type { Codec, Encoded } from "../codec.ts";
-import type { AppendOptions, Appended, ExpectedVersion, NewEvent } from "../store.ts";
+import type { AppendOptions, Appended, ExpectedVersion, NewEvent } from "../event-store-interface.ts";
 import type { SentAppend } from "./writer-messages.ts";
 
 /**

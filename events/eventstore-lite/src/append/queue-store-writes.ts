@@ -1,8 +1,8 @@
-import type { SegmentRecorder } from "../segments/archive.ts";
+import type { SegmentRecorder } from "../segments/move-events-into-segments.ts";
 import { andThen, type Awaitable } from "../value-or-promise.ts";
 import type { Limits } from "../limits.ts";
 import type { Codec } from "../codec.ts";
-import type { EventStore, Leases, NewEvent, Snapshots } from "../store.ts";
+import type { EventStore, Leases, NewEvent, Snapshots } from "../event-store-interface.ts";
 import { prepareAppend } from "./prepare-append.ts";
 import type { Queue } from "./queue.ts";
 

@@ -1,7 +1,7 @@
 import type { FindArchivedKey } from "../segments/idempotency-keys.ts";
 import { AppendInDoubt, StoreClosed, StoreUnavailable } from "../errors.ts";
 import type { Limits } from "../limits.ts";
-import type { Appended, Commit, Lease } from "../store.ts";
+import type { Appended, Commit, Lease } from "../event-store-interface.ts";
 import {
   type AppendJob,
   charsOf,
@@ -12,7 +12,7 @@ import {
   isClosing,
   type OperationJob,
   type Waiting,
-} from "./queue-jobs.ts";
+} from "./batch-and-encode-waiting-jobs.ts";
 import { type CompareKey, createCompareKey } from "./compare-archived-idempotency-key.ts";
 import { createLoad } from "./queue-load.ts";
 import type { AwayNotice, FaultReply, Operation, Reply, Request } from "./writer-messages.ts";

@@ -1,4 +1,4 @@
-import { type AppendJob, charsOf, eventsOf, type Job } from "./queue-jobs.ts";
+import { type AppendJob, charsOf, eventsOf, type Job } from "./batch-and-encode-waiting-jobs.ts";
 import type { Load } from "./queue-load.ts";
 import { encodeBatch, encodePiece, type Piece, type SentAppend } from "./writer-messages.ts";
 import type { PieceSender } from "./prepare-append.ts";

@@ -10,9 +10,9 @@ import {
   StoreUnavailable,
   VersionConflict,
 } from "../errors.ts";
-import type { Appended } from "../store.ts";
+import type { Appended } from "../event-store-interface.ts";
 import type { CompareKey } from "./compare-archived-idempotency-key.ts";
-import type { AppendJob } from "./queue-jobs.ts";
+import type { AppendJob } from "./batch-and-encode-waiting-jobs.ts";
 import {
   APPENDED,
   type BatchReply,

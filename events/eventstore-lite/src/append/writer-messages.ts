@@ -1,5 +1,5 @@
 import type { SegmentFile } from "../segments/catalogue.ts";
-import type { ExpectedVersion, Lease, Snapshot, StoredKey } from "../store.ts";
+import type { ExpectedVersion, Lease, Snapshot, StoredKey } from "../event-store-interface.ts";
 
 /** A failure of the engine, by what it means for the log. */
 export type Fault =

@@ -1,5 +1,5 @@
 import { type AppendRequest, EVENT_FIELDS } from "../append/writer-messages.ts";
-import type { ExpectedVersion } from "../store.ts";
+import type { ExpectedVersion } from "../event-store-interface.ts";
 
 /** Batch in the form that the SQL function `append` takes (log-1.sql). Each list is a text with one entry per line. */
 export interface Columns {

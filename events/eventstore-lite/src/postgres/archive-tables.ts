@@ -1,6 +1,6 @@
 import type { ArchivedStream, ArchiveTable, KeyRange, SegmentEntry, StreamPlace } from "../segments/catalogue.ts";
 import { StoreUnusable } from "../errors.ts";
-import type { StoredKey } from "../store.ts";
+import type { StoredKey } from "../event-store-interface.ts";
 import type { Reader } from "./database-reader.ts";
 
 /** Maximum number of archived streams that one query returns. */

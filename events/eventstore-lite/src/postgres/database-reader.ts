@@ -1,5 +1,5 @@
 import { openDatabase } from "./database.ts";
-import { readerError } from "./errors.ts";
+import { readerError } from "./classify-errors.ts";
 
 export type Parameter = string | number | null;
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Sql, TransactionSql as TransactionSqlOf } from "postgres";
 import { StoreClosed } from "../errors.ts";
 import { addressOf, type Server } from "./parse-multi-host-url.ts";
-import { isLost, isReadOnly, NoPrimary, NotConnected } from "./errors.ts";
+import { isLost, isReadOnly, NoPrimary, NotConnected } from "./classify-errors.ts";
 
 export type DatabaseSql = Sql<{ bigint: number }>;
 export type TransactionSql = TransactionSqlOf<{ bigint: number }>;

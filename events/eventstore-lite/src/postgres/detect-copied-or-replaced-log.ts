@@ -1,7 +1,7 @@
-import type { ArchiveReader } from "../segments/read-through.ts";
-import type { BegunAs, ChainPoint, Presence } from "../store.ts";
+import type { ArchiveReader } from "../segments/read-segments-and-database.ts";
+import type { BegunAs, ChainPoint, Presence } from "../event-store-interface.ts";
 import { type Database, openDatabase } from "./database.ts";
-import { isMissing, readerError } from "./errors.ts";
+import { isMissing, readerError } from "./classify-errors.ts";
 import type { Reader } from "./database-reader.ts";
 
 /** The place of a log on a server. */

@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { createCheckImported } from "../import-check.ts";
+import { createCheckImported } from "../check-imported-events.ts";
 import { TargetTaken } from "../errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
-import type { Head, NewEvent, Recorded } from "../store.ts";
+import type { Head, NewEvent, Recorded } from "../event-store-interface.ts";
 import { type Database, openDatabase, type TransactionSql } from "./database.ts";
-import { readerError } from "./errors.ts";
+import { readerError } from "./classify-errors.ts";
 import { readHead } from "./read-heads-snapshots-leases.ts";
 import { migrate } from "./migrate.ts";
 import { takeLog } from "./lock-out-restores.ts";
 import { openReader, quoted } from "./database-reader.ts";
-import { COMPONENT, migrations } from "./schema.ts";
+import { COMPONENT, migrations } from "./prepare-schema.ts";
 
 export interface PostgresImportOptions {
   /**

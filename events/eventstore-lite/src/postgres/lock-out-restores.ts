@@ -1,6 +1,6 @@
 import { StoreBusy } from "../errors.ts";
 import type { TransactionSql } from "./database.ts";
-import { sqlState } from "./errors.ts";
+import { sqlState } from "./classify-errors.ts";
 
 const LOCK_NOT_AVAILABLE = "55P03";
 

@@ -1,6 +1,6 @@
 import { StoreUnusable } from "../errors.ts";
 import type { Database, DatabaseSql, TransactionSql } from "./database.ts";
-import { isMissing } from "./errors.ts";
+import { isMissing } from "./classify-errors.ts";
 
 /** SQL statements that update the tables, numbered from 1. Each is applied once, in this order. */
 export type Migrations = readonly string[];

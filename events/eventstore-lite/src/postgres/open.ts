@@ -13,7 +13,7 @@ import { createDecode, createDecodeFolded, createDecoding, identityCodec, type C
 import { createCursors } from "../epoch-cursors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { oneByOne } from "../decode-batches.ts";
-import type { Commit, EventStore, LogReading, NewEvent } from "../store.ts";
+import type { Commit, EventStore, LogReading, NewEvent } from "../event-store-interface.ts";
 import { backupTo } from "../sqlite/backup.ts";
 import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
 import { createArchiveTable } from "./archive-tables.ts";
@@ -31,7 +31,7 @@ import {
 import { confirmPlace, type PostgresLogPlace } from "./detect-copied-or-replaced-log.ts";
 import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readOnceBack } from "./read.ts";
 import { openReader } from "./database-reader.ts";
-import { prepareSchema } from "./schema.ts";
+import { prepareSchema } from "./prepare-schema.ts";
 import { createVerifier } from "./start-verification-thread.ts";
 import { watchHead } from "./watch-head.ts";
 
@@ -140,7 +140,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
     subscribe: (query) => oneByOne(live.subscribe(query), query.signal),
     subscribeBatches: (query) => live.subscribe(query),
     backup: (file, backupOptions) =>
-      backupTo(new URL("./copy-thread.ts", import.meta.url), { ...place, epochs }, resolve(file), {
+      backupTo(new URL("./copy-to-sqlite-thread.ts", import.meta.url), { ...place, epochs }, resolve(file), {
         ...backupOptions,
         fetchFile: segments.read,
       }),

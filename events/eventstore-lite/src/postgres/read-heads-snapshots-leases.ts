@@ -1,6 +1,6 @@
-import { GENESIS_HASH } from "../chain.ts";
+import { GENESIS_HASH } from "../event-hash-chain.ts";
 import { SnapshotAhead } from "../errors.ts";
-import type { Head, Lease, Snapshot, SnapshotEntry, StreamHead } from "../store.ts";
+import type { Head, Lease, Snapshot, SnapshotEntry, StreamHead } from "../event-store-interface.ts";
 import type { Reader } from "./database-reader.ts";
 
 const GENESIS = Buffer.from(GENESIS_HASH).toString("hex");

@@ -9,13 +9,13 @@ import {
   readThrough,
   type ResolvedQuery,
   wholeFromSegment,
-} from "../segments/read-through.ts";
+} from "../segments/read-segments-and-database.ts";
 import type { KeyRange } from "../segments/catalogue.ts";
 import type { Awaitable } from "../value-or-promise.ts";
 import type { Decode, FoldedRow } from "../codec.ts";
 import { StoreUnavailable } from "../errors.ts";
 import { decodeAll, type OpenQuery } from "../decode-batches.ts";
-import type { Folded, NewEvent, Recorded, StoredKey } from "../store.ts";
+import type { Folded, NewEvent, Recorded, StoredKey } from "../event-store-interface.ts";
 import { readArchiveEnd, readWholeKeys } from "./archive-tables.ts";
 import { lastPosition } from "./read-heads-snapshots-leases.ts";
 import type { Parameter, Reader } from "./database-reader.ts";

@@ -4,7 +4,7 @@ import type { Limits } from "../limits.ts";
 import { readEpochs } from "../sqlite/epochs-begun-by-copies.ts";
 import { createDatabaseReader, type DatabaseReader } from "../sqlite/read/database-reader.ts";
 import { requireOurFormat } from "../sqlite/schema.ts";
-import type { Head, NewEvent, Recorded } from "../store.ts";
+import type { Head, NewEvent, Recorded } from "../event-store-interface.ts";
 import type { Database } from "./database.ts";
 import { createLog } from "./import-log.ts";
 

@@ -2,8 +2,8 @@ import { StoreClosed, StoreOverloaded, StoreUnavailable } from "../errors.ts";
 import type { VerifyLive } from "../segments/log-archive.ts";
 import type { Fault, Range } from "../sqlite/verify/check-result-types.ts";
 import { runTask, TaskFailed } from "../thread-task.ts";
-import { checkRange } from "./check-range.ts";
-import type { CheckOrder } from "./check-thread.ts";
+import { checkRange } from "./verify-event-range.ts";
+import type { CheckOrder } from "./check-range-thread.ts";
 import type { PostgresLogPlace } from "./detect-copied-or-replaced-log.ts";
 import type { Reader } from "./database-reader.ts";
 
@@ -45,7 +45,7 @@ async function checkInThread(
   onProgress: (checked: number) => void = () => {},
 ): Promise<Fault | undefined> {
   try {
-    return await runTask(new URL("./check-thread.ts", import.meta.url), order, { onProgress, signal });
+    return await runTask(new URL("./check-range-thread.ts", import.meta.url), order, { onProgress, signal });
   } catch (error) {
     if (!(error instanceof TaskFailed)) throw error;
     if (error.code === "unavailable") throw new StoreUnavailable(error);

@@ -9,7 +9,7 @@ import {
 } from "../append/writer-messages.ts";
 import type { TransformAppend } from "../append/writer-transform.ts";
 import type { BoundedCache } from "../bounded-cache.ts";
-import { canonicalHead, createLink } from "../chain.ts";
+import { canonicalHead, createLink } from "../event-hash-chain.ts";
 
 /** The database's answer to a batch of appends. If it is lost, the writer can ask for it again. */
 export interface BatchAnswer {

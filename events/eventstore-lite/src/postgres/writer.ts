@@ -5,8 +5,8 @@ import { decodeBatch, type FaultReply, type Operation, type Reply } from "../app
 import { type BatchAnswer, createSettle, transformAll, type Head, OtherHashes } from "./transform-and-settle-batch.ts";
 import { type Columns, columnsOf } from "./append-parameters.ts";
 import { createDoubt, type DoubtOptions, type Outcome } from "./batches-in-doubt.ts";
-import { faultOf, isUnanswered, NotConnected } from "./errors.ts";
-import { type NowOf, type OpenedEpoch, perform } from "./snapshots-and-leases.ts";
+import { faultOf, isUnanswered, NotConnected } from "./classify-errors.ts";
+import { type NowOf, type OpenedEpoch, perform } from "./change-snapshots-leases-archive.ts";
 
 /** Executes the store's requests that write to the log; answers each once its changes are durable. */
 export interface Writer {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { OWNER_ONLY } from "../private-file.ts";
+import { OWNER_ONLY } from "../write-private-file-durably.ts";
 import { malformed } from "./signed-note.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
-import { HASH_BYTES } from "../chain.ts";
+import { HASH_BYTES } from "../event-hash-chain.ts";
 import { CheckpointRefused } from "../errors.ts";
-import type { EventStore, NewEvent } from "../store.ts";
+import type { EventStore, NewEvent } from "../event-store-interface.ts";
 import { decodeBase64, isSignedBy, KEY_NAME, malformed, parseNote, signNote } from "./signed-note.ts";
 import type { SigningKey } from "./signing-key.ts";
 

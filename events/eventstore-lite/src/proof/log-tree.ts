@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
-import { HASH_BYTES } from "../chain.ts";
+import { HASH_BYTES } from "../event-hash-chain.ts";
 import { ChainBroken, SnapshotAhead } from "../errors.ts";
-import type { EventStore, Snapshot } from "../store.ts";
+import type { EventStore, Snapshot } from "../event-store-interface.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { createTree, foldHashes, hashLeaf, TILE_HASHES, type Tree } from "./merkle-tree.ts";
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { HASH_BYTES } from "../chain.ts";
+import { HASH_BYTES } from "../event-hash-chain.ts";
 
 /** The root of a tree without leaves: RFC 6962, section 2.1. */
 export const EMPTY_ROOT: Uint8Array = hash("sha256", new Uint8Array(), "buffer");

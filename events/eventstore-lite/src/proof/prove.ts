@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { openCheckpoint, type Checkpoint } from "./checkpoint.ts";
 import { CheckpointRefused } from "../errors.ts";
-import type { EventStore } from "../store.ts";
+import type { EventStore } from "../event-store-interface.ts";
 import { createLogTree } from "./log-tree.ts";
 import { formatProof, openProof } from "./event-proof.ts";
 import { provesConsistency, type TreeHead } from "./merkle-tree.ts";

@@ -1,5 +1,5 @@
 import { CheckpointRefused } from "../errors.ts";
-import type { EventStore } from "../store.ts";
+import type { EventStore } from "../event-store-interface.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { createLogTree } from "./log-tree.ts";
 import { cosignedAt, parseNote, type Cosigner } from "./signed-note.ts";

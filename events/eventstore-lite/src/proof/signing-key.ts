@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { closeSync, existsSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { SigningKeyRefused } from "../errors.ts";
-import { makePrivateFile } from "../private-file.ts";
+import { makePrivateFile } from "../write-private-file-durably.ts";
 import { decodeBase64, formatVerifierKey, rawPublicKey, type Cosigner } from "./signed-note.ts";
 
 /** Ed25519 key pair that signs the checkpoints of a log (RFC 8032). */

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { openCheckpoint, parseSize } from "./checkpoint.ts";
 import { cosign, decodeBase64, parseNote, type Cosigner } from "./signed-note.ts";
 import { CheckpointRefused, StoreUnusable } from "../errors.ts";
-import { createPrivateFile } from "../private-file.ts";
+import { createPrivateFile } from "../write-private-file-durably.ts";
 import { EMPTY_ROOT, provesConsistency } from "./merkle-tree.ts";
 
 /** A log's request to a witness: its newest signed tree, and the proof that it extends the tree of size `old`. */

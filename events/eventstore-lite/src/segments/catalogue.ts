@@ -1,6 +1,6 @@
 import type { Awaitable } from "../value-or-promise.ts";
-import { GENESIS_HASH } from "../chain.ts";
-import type { StoredKey } from "../store.ts";
+import { GENESIS_HASH } from "../event-hash-chain.ts";
+import type { StoredKey } from "../event-store-interface.ts";
 
 /** Size and SHA-256 (64 hex digits) of a segment's file. */
 export interface RecordedFile {

@@ -1,4 +1,4 @@
-import type { EventStore, LogReading, StoredKey } from "../store.ts";
+import type { EventStore, LogReading, StoredKey } from "../event-store-interface.ts";
 import type { ArchiveTable, Catalogue, KeyRange } from "./catalogue.ts";
 import type { OpenSegments } from "./segment-cache.ts";
 

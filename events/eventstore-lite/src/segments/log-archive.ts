@@ -1,9 +1,9 @@
 import { StoreClosed } from "../errors.ts";
-import type { EventStore, Head, Verification } from "../store.ts";
-import { archiveEvents, type ArchiverStore } from "./archive.ts";
+import type { EventStore, Head, Verification } from "../event-store-interface.ts";
+import { archiveEvents, type ArchiverStore } from "./move-events-into-segments.ts";
 import { type ArchiveTable, createCatalogue } from "./catalogue.ts";
 import { createOpenSegments } from "./segment-cache.ts";
-import { type ArchiveReader, createArchiveReader } from "./read-through.ts";
+import { type ArchiveReader, createArchiveReader } from "./read-segments-and-database.ts";
 import type { SegmentReader, SegmentStorage } from "./segment-storage.ts";
 import { verifyArchive } from "./verify-archive.ts";
 

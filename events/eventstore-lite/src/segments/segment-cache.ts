@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import type { Awaitable } from "../value-or-promise.ts";
 import { SegmentDamaged } from "../errors.ts";
-import { createChain, readSegment } from "./segment.ts";
-import type { StoredKey } from "../store.ts";
+import { createChain, readSegment } from "./seal-and-open-segments.ts";
+import type { StoredKey } from "../event-store-interface.ts";
 import type { RecordedFile, SegmentEntry } from "./catalogue.ts";
 import type { SegmentReader } from "./segment-storage.ts";
 

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { SegmentDamaged } from "../errors.ts";
-import { makePrivateFile, PARTIAL_SUFFIX } from "../private-file.ts";
+import { makePrivateFile, PARTIAL_SUFFIX } from "../write-private-file-durably.ts";
 
 /** Reads the files of sealed segments by their names. */
 export interface SegmentReader {

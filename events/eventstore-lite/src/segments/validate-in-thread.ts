@@ -1,5 +1,5 @@
 import { SegmentDamaged } from "../errors.ts";
-import type { ChainPoint } from "../store.ts";
+import type { ChainPoint } from "../event-store-interface.ts";
 import { runTask } from "../thread-task.ts";
 import type { RecordedFile } from "./catalogue.ts";
 import { readFile } from "./segment-cache.ts";

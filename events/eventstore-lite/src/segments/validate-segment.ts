@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import { SegmentDamaged } from "../errors.ts";
-import { openSegment, type OpenedSegment } from "./segment.ts";
-import type { ChainPoint } from "../store.ts";
+import { openSegment, type OpenedSegment } from "./seal-and-open-segments.ts";
+import type { ChainPoint } from "../event-store-interface.ts";
 import { OPENED_BYTES_MAX } from "./segment-cache.ts";
-import { toFields } from "./read-through.ts";
+import { toFields } from "./read-segments-and-database.ts";
 
 /**
  * Summary of a segment's file that {@link proveSegment} has verified against the log's hash chain: header, size, hash,

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { KeyRange } from "../segments/catalogue.ts";
 import { endLongTurn } from "../next-turn.ts";
-import type { StoredKey } from "../store.ts";
+import type { StoredKey } from "../event-store-interface.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
 /**

@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import type { Awaitable } from "../value-or-promise.ts";
 import { BackupFailed } from "../errors.ts";
-import type { Backup } from "../store.ts";
+import type { Backup } from "../event-store-interface.ts";
 import { answerTask, type FetchFile, runTask, TaskFailed } from "../thread-task.ts";
 import { checkCopy } from "./check-copy.ts";
-import { createDatabaseFile, refuseExisting } from "./new-file.ts";
+import { createDatabaseFile, refuseExisting } from "./create-database-file-whole.ts";
 
 export interface BackupOptions {
   readonly onProgress?: (checked: number) => void;

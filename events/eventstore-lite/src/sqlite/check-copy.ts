@@ -1,4 +1,4 @@
-import type { Head } from "../store.ts";
+import type { Head } from "../event-store-interface.ts";
 import { openReader } from "./connections.ts";
 import { createDatabaseReader } from "./read/database-reader.ts";
 import { pragma } from "./connection-settings.ts";

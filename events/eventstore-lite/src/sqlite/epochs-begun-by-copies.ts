@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import type { BegunAs, Epoch } from "../store.ts";
+import type { BegunAs, Epoch } from "../event-store-interface.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
 /** Reads the epochs of an open log. Only opening a copy adds one, so they are read once. */

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Awaitable } from "../value-or-promise.ts";
 import { DEFAULT_LIMITS } from "../limits.ts";
-import type { Epoch, NewEvent, Recorded, StoredKey } from "../store.ts";
+import type { Epoch, NewEvent, Recorded, StoredKey } from "../event-store-interface.ts";
 import { markAsCopy, writeEpochs } from "./epochs-begun-by-copies.ts";
 import { createAdd } from "./import/add-events.ts";
 import { createSchema } from "./schema.ts";

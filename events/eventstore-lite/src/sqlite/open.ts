@@ -16,15 +16,15 @@ import { StoreUnavailable } from "../errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { oneByOne } from "../decode-batches.ts";
 import { rememberFiles } from "../detect-replaced-files.ts";
-import type { Commit, EventStore, LogReading, NewEvent } from "../store.ts";
+import type { Commit, EventStore, LogReading, NewEvent } from "../event-store-interface.ts";
 import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
 import { createArchiveTable } from "./archive-tables.ts";
 import { backupTo } from "./backup.ts";
 import { filesOf, openReader } from "./connections.ts";
 import { readEpochs } from "./epochs-begun-by-copies.ts";
-import { refuseStaleFiles } from "./refuse-stale-files.ts";
+import { refuseStaleFiles } from "./refuse-stale-write-ahead-log.ts";
 import { takeOwnership } from "./ownership.ts";
-import { createPrivateFile } from "../private-file.ts";
+import { createPrivateFile } from "../write-private-file-durably.ts";
 import { lastPosition } from "./read/position-bounds.ts";
 import { createDatabaseReader } from "./read/database-reader.ts";
 import {

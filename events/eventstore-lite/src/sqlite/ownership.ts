@@ -6,7 +6,7 @@ import { openWriter } from "./connections.ts";
 import { beginEpoch } from "./epochs-begun-by-copies.ts";
 import { isBusy } from "./classify-errors.ts";
 import { createBoundaries, createTransaction } from "./transaction.ts";
-import { createPrivateFile, OWNER_ONLY } from "../private-file.ts";
+import { createPrivateFile, OWNER_ONLY } from "../write-private-file-durably.ts";
 
 /** Locks that this process holds. Garbage collection would close a handle without references, and release its lock. */
 const heldLocks = new Set<DatabaseSync>();

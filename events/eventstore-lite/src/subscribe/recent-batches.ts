@@ -1,9 +1,9 @@
 import { EVENT_FIELDS } from "../append/writer-messages.ts";
 import type { DurableBatch } from "../append/settle-batch.ts";
-import { HASH_BYTES } from "../chain.ts";
+import { HASH_BYTES } from "../event-hash-chain.ts";
 import { andThen, type Awaitable } from "../value-or-promise.ts";
 import type { Decode, Recall, StoredEvent } from "../codec.ts";
-import type { NewEvent, Recorded } from "../store.ts";
+import type { NewEvent, Recorded } from "../event-store-interface.ts";
 
 const HASH_HEX_CHARS = 2 * HASH_BYTES;
 

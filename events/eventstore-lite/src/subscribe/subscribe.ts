@@ -1,5 +1,5 @@
 import type { DurableBatch } from "../append/settle-batch.ts";
-import type { NewEvent, Recorded } from "../store.ts";
+import type { NewEvent, Recorded } from "../event-store-interface.ts";
 import { createFeed, type Feed } from "./head-feed.ts";
 import { createRecent, type Decoding, type Matches, type Recent } from "./recent-batches.ts";
 

@@ -3,7 +3,7 @@ import { openPostgresStore } from "eventstore-lite/postgres";
 import { createSegmentFolder } from "eventstore-lite/segments";
 import { StoreUnusable } from "eventstore-lite/testing";
 import postgres from "postgres";
-import { newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newEvents, refusalOf, take } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { newDatabase } from "../../src/testing/postgres-server.ts";
 import { archiveTo } from "../segments/archived-logs-by-engine.ts";
 import { temporaryLogs } from "../temporary-logs.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
-import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { TargetTaken } from "../../src/errors.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 import { newDatabase } from "../../src/testing/postgres-server.ts";

@@ -1,7 +1,7 @@
 import type { EventStore } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { StoreUnavailable } from "eventstore-lite/testing";
-import { newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newEvents, refusalOf, take } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import type { Proxy, Verdict } from "../../src/testing/faulty-postgres-proxy.ts";
 
 /** Outcomes of appends whose connection to the server was cut. */

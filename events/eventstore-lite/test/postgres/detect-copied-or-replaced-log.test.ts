@@ -11,7 +11,7 @@ import {
   openDatabase,
 } from "eventstore-lite/postgres";
 import { LogDiverged, StoreOwned } from "eventstore-lite/testing";
-import { newEvent, newEvents, refusalOf } from "../../src/testing/contract/events.ts";
+import { newEvent, newEvents, refusalOf } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { startPostgres } from "../../src/testing/postgres-server.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { openPostgresStore, openDatabase, type Database } from "eventstore-lite/postgres";
 import { StoreUnavailable, StoreUnusable } from "eventstore-lite/testing";
-import { newEvent, refusalOf } from "../../src/testing/contract/events.ts";
+import { newEvent, refusalOf } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { watchHead } from "../../src/postgres/watch-head.ts";
 import { newDatabase, type PostgresServer, startPostgres } from "../../src/testing/postgres-server.ts";
 

@@ -3,7 +3,7 @@ import { importSqliteLog, type NewEvent, openSqliteStore, type Recorded } from "
 import { importPostgresLog, openPostgresStore } from "eventstore-lite/postgres";
 import { ImportRefused, TargetTaken } from "eventstore-lite/testing";
 import postgres from "postgres";
-import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 import { newDatabase } from "../../src/testing/postgres-server.ts";
 

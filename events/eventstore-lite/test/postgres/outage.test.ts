@@ -4,7 +4,7 @@ import { VersionConflict } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { AppendInDoubt, LogDiverged, StoreOverloaded, StoreUnavailable } from "eventstore-lite/testing";
 import postgres from "postgres";
-import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { type Proxy, startProxy } from "../../src/testing/faulty-postgres-proxy.ts";
 import { newDatabase, type PostgresServer, startPostgres } from "../../src/testing/postgres-server.ts";
 

@@ -3,7 +3,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { openPostgresStore, restorePostgresLog } from "eventstore-lite/postgres";
 import { ImportRefused, TargetTaken } from "eventstore-lite/testing";
 import { DatabaseSync } from "node:sqlite";
-import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { newDatabase } from "../../src/testing/postgres-server.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 

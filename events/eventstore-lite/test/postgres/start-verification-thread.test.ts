@@ -4,7 +4,7 @@ import { StoreClosed, type EventStore } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { StoreUnavailable } from "eventstore-lite/testing";
 import postgres from "postgres";
-import { newEvents, refusalOf } from "../../src/testing/contract/events.ts";
+import { newEvents, refusalOf } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { newDatabase } from "../../src/testing/postgres-server.ts";
 import { startProxy, type Proxy } from "../../src/testing/faulty-postgres-proxy.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
 import { openPostgresStore } from "eventstore-lite/postgres";
-import { newEvents, take } from "../../src/testing/contract/events.ts";
+import { newEvents, take } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { openDatabase } from "../../src/postgres/database.ts";
 import { createNotifier, type Notifier } from "../../src/postgres/notify-after-append.ts";
 import { watchHead } from "../../src/postgres/watch-head.ts";

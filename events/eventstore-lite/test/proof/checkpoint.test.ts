@@ -18,7 +18,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isSignedBy, parseNote, signNote } from "../../src/proof/signed-note.ts";
-import { newEvents, refusalOf } from "../../src/testing/contract/events.ts";
+import { newEvents, refusalOf } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { rebuildChain, tamper } from "../tampering.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import { ChainBroken } from "eventstore-lite/proof";
-import { newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newEvents, refusalOf, take } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { createLogTree } from "../../src/proof/log-tree.ts";
 import { createTree, foldHashes, hashLeaf, provesInclusion, TILE_HASHES } from "../../src/proof/merkle-tree.ts";
 import { engines } from "../engines.ts";

@@ -11,7 +11,7 @@ import {
   type Witnessed,
 } from "eventstore-lite/proof";
 import { cosignedAt, parseNote } from "../../src/proof/signed-note.ts";
-import { newEvents } from "../../src/testing/contract/events.ts";
+import { newEvents } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

@@ -5,7 +5,7 @@ import { createSegmentFolder, type SegmentStorage } from "eventstore-lite/segmen
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import postgres from "postgres";
-import { newEvent, take } from "../../src/testing/contract/events.ts";
+import { newEvent, take } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { type LogPlace, newLogPlace } from "../../src/testing/reused-postgres-schemas.ts";
 import type { temporaryLogs } from "../temporary-logs.ts";
 

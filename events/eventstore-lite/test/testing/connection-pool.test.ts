@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import postgres from "postgres";
-import { refusalOf } from "../../src/testing/contract/events.ts";
+import { refusalOf } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { newDatabase } from "../../src/testing/postgres-server.ts";
 
 type Client = postgres.Sql | postgres.TransactionSql;

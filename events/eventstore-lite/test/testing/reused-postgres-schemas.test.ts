@@ -3,7 +3,7 @@ import { beginPostgresEpoch, openPostgresStore } from "eventstore-lite/postgres"
 import { createSegmentFolder } from "eventstore-lite/segments";
 import { type LogPlace, newLogPlace } from "eventstore-lite/testing";
 import postgres from "postgres";
-import { newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newEvents, refusalOf, take } from "../../src/testing/contract/make-events-and-collect-results.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 
 const newLogPath = temporaryLogs();

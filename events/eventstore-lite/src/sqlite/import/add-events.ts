@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { createCheckImported } from "../../import-check.ts";
-import type { NewEvent, Recorded } from "../../store.ts";
+import { createCheckImported } from "../../check-imported-events.ts";
+import type { NewEvent, Recorded } from "../../event-store-interface.ts";
 import { createTail } from "../writer/log-tail.ts";
 
 /**

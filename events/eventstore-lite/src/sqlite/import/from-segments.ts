@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 import { DEFAULT_LIMITS } from "../../limits.ts";
 import { createTreeRange } from "../../proof/merkle-tree.ts";
-import type { Epoch, Head } from "../../store.ts";
-import type { OpenedSegment } from "../../segments/segment.ts";
+import type { Epoch, Head } from "../../event-store-interface.ts";
+import type { OpenedSegment } from "../../segments/seal-and-open-segments.ts";
 import { markAsCopy, writeEpochs } from "../epochs-begun-by-copies.ts";
-import { createDatabaseFile, refuseExisting } from "../new-file.ts";
+import { createDatabaseFile, refuseExisting } from "../create-database-file-whole.ts";
 import { createDatabaseReader } from "../read/database-reader.ts";
 import { readHead } from "../read/read-heads-snapshots-leases.ts";
 import { createSchema } from "../schema.ts";

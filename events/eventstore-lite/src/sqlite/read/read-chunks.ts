@@ -1,4 +1,4 @@
-import { CANONICAL_SQL } from "../../chain.ts";
+import { CANONICAL_SQL } from "../../event-hash-chain.ts";
 import type { FoldedRow, StoredEvent } from "../../codec.ts";
 import { versionsWithin } from "./position-bounds.ts";
 import type { DatabaseReader } from "./database-reader.ts";

@@ -1,6 +1,6 @@
-import { GENESIS_HASH } from "../../chain.ts";
+import { GENESIS_HASH } from "../../event-hash-chain.ts";
 import { SnapshotAhead } from "../../errors.ts";
-import type { Head, Lease, Snapshot, SnapshotEntry, StreamHead } from "../../store.ts";
+import type { Head, Lease, Snapshot, SnapshotEntry, StreamHead } from "../../event-store-interface.ts";
 import { isRunning } from "../writer/leases.ts";
 import { lastPosition } from "./position-bounds.ts";
 import type { DatabaseReader } from "./database-reader.ts";

@@ -8,13 +8,13 @@ import {
   readThrough,
   type ResolvedQuery,
   wholeFromSegment,
-} from "../../segments/read-through.ts";
+} from "../../segments/read-segments-and-database.ts";
 import type { KeyRange } from "../../segments/catalogue.ts";
 import type { Awaitable } from "../../value-or-promise.ts";
 import type { Decode, FoldedRow } from "../../codec.ts";
 import { endLongTurn } from "../../next-turn.ts";
 import { decodeAll, type OpenQuery } from "../../decode-batches.ts";
-import type { Folded, NewEvent, Recorded, StoredKey } from "../../store.ts";
+import type { Folded, NewEvent, Recorded, StoredKey } from "../../event-store-interface.ts";
 import { archiveEnd } from "../archive-tables.ts";
 import { readWholeKeys } from "../archived-idempotency-keys.ts";
 import { lastPosition, lastPositionUntil } from "./position-bounds.ts";

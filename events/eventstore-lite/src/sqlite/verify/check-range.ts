@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { createBoundedCache } from "../../bounded-cache.ts";
-import { GENESIS_HASH, HASH_BYTES, LINK_SQL, linkInPlace } from "../../chain.ts";
+import { GENESIS_HASH, HASH_BYTES, LINK_SQL, linkInPlace } from "../../event-hash-chain.ts";
 import { isDamage } from "../classify-errors.ts";
 import type { Checked, Range } from "./check-result-types.ts";
 import { addTo, newSums, type Sums } from "./index-sums.ts";

@@ -1,6 +1,6 @@
 import { StoreClosed } from "../../errors.ts";
 import { nextTurn } from "../../next-turn.ts";
-import type { Head, Verification } from "../../store.ts";
+import type { Head, Verification } from "../../event-store-interface.ts";
 import { openReader } from "../connections.ts";
 import type { DatabaseReader } from "../read/database-reader.ts";
 import { firstPosition } from "../read/position-bounds.ts";

@@ -13,9 +13,9 @@ import {
   REPEATED,
   UNFINISHED,
 } from "../../append/writer-messages.ts";
-import { canonicalHead, createLink } from "../../chain.ts";
+import { canonicalHead, createLink } from "../../event-hash-chain.ts";
 import { asksElse } from "../../append/compare-archived-idempotency-key.ts";
-import type { ExpectedVersion } from "../../store.ts";
+import type { ExpectedVersion } from "../../event-store-interface.ts";
 import { type ArchivedKeys } from "../archived-idempotency-keys.ts";
 import type { TransformAppend } from "../../append/writer-transform.ts";
 import type { LeaseTable } from "./leases.ts";

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Operation } from "../../append/writer-messages.ts";
-import type { Lease } from "../../store.ts";
+import type { Lease } from "../../event-store-interface.ts";
 
 type Acquire = Extract<Operation, { kind: "acquireLease" }>;
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { createBoundedCache } from "../../bounded-cache.ts";
-import { GENESIS_HASH } from "../../chain.ts";
+import { GENESIS_HASH } from "../../event-hash-chain.ts";
 
 /** Maximum number of streams whose version is kept in memory: about 10 MB. Others are looked up in the database. */
 const STREAMS_CACHED_MAX = 65_536;

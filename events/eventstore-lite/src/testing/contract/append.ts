@@ -1,5 +1,5 @@
 import { VersionConflict } from "../../errors.ts";
-import { newEvent, newEvents, refusalOf, take } from "./events.ts";
+import { newEvent, newEvents, refusalOf, take } from "./make-events-and-collect-results.ts";
 import type { Runner } from "./test-runner-interface.ts";
 
 /** Contract tests of positions, versions and expected versions, and that a refused append leaves nothing behind. */

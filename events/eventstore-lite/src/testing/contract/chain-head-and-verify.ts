@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { VersionConflict } from "../../errors.ts";
-import { newEvent, newEvents, refusalOf, take } from "./events.ts";
+import { newEvent, newEvents, refusalOf, take } from "./make-events-and-collect-results.ts";
 import type { Runner } from "./test-runner-interface.ts";
 
 /** Number of runs of a fast-check property. Each run appends to another stream of one store. */

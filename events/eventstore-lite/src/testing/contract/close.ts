@@ -1,5 +1,5 @@
 import { StoreClosed } from "../../errors.ts";
-import { newEvent, refusalOf, take } from "./events.ts";
+import { newEvent, refusalOf, take } from "./make-events-and-collect-results.ts";
 import type { Runner } from "./test-runner-interface.ts";
 
 export function closeContract({ describe, expect, open, test }: Runner): void {

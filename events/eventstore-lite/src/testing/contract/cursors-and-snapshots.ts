@@ -1,6 +1,6 @@
 import { CursorRefused, SnapshotAhead } from "../../errors.ts";
-import type { Cursor, EventStore } from "../../store.ts";
-import { newEvents, refusalOf, take } from "./events.ts";
+import type { Cursor, EventStore } from "../../event-store-interface.ts";
+import { newEvents, refusalOf, take } from "./make-events-and-collect-results.ts";
 import type { Runner } from "./test-runner-interface.ts";
 
 export function cursorContract({ describe, expect, open, test }: Runner): void {

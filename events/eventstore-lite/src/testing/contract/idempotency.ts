@@ -1,5 +1,5 @@
 import { KeyReused, VersionConflict } from "../../errors.ts";
-import { newEvent, newEvents, refusalOf, take } from "./events.ts";
+import { newEvent, newEvents, refusalOf, take } from "./make-events-and-collect-results.ts";
 import type { Runner } from "./test-runner-interface.ts";
 
 /** Contract tests that a caller which missed the answer to its append may repeat it. */

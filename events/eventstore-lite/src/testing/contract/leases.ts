@@ -1,6 +1,6 @@
 import { LeaseLost } from "../../errors.ts";
-import type { Lease } from "../../store.ts";
-import { newEvent, refusalOf, take } from "./events.ts";
+import type { Lease } from "../../event-store-interface.ts";
+import { newEvent, refusalOf, take } from "./make-events-and-collect-results.ts";
 import type { Runner } from "./test-runner-interface.ts";
 
 const TTL_MS = 1_000;

@@ -1,7 +1,7 @@
 import type fastCheck from "fast-check";
 import { KeyReused, VersionConflict } from "../../errors.ts";
-import type { ExpectedVersion } from "../../store.ts";
-import { newEvents, take } from "./events.ts";
+import type { ExpectedVersion } from "../../event-store-interface.ts";
+import { newEvents, take } from "./make-events-and-collect-results.ts";
 import type { Runner } from "./test-runner-interface.ts";
 
 /** Number of runs of a fast-check property. Each run opens a store, so there are fewer than fast-check's hundred. */

@@ -1,6 +1,6 @@
 import type fastCheck from "fast-check";
-import type { EventStore, Folded, NewEvent, Query, Recorded } from "../../store.ts";
-import { newEvent, newEvents, take } from "./events.ts";
+import type { EventStore, Folded, NewEvent, Query, Recorded } from "../../event-store-interface.ts";
+import { newEvent, newEvents, take } from "./make-events-and-collect-results.ts";
 import type { Runner } from "./test-runner-interface.ts";
 
 /** More events than any store reads at once, so that a read has several parts. */

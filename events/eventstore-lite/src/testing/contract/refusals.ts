@@ -1,6 +1,6 @@
 import { InvalidAppend } from "../../errors.ts";
-import type { NewEvent } from "../../store.ts";
-import { newEvent, refusalOf, take } from "./events.ts";
+import type { NewEvent } from "../../event-store-interface.ts";
+import { newEvent, refusalOf, take } from "./make-events-and-collect-results.ts";
 import type { Runner } from "./test-runner-interface.ts";
 
 /** Characters of an event that is just larger than any store has to take. */

@@ -1,5 +1,5 @@
-import type { EventStore } from "../../store.ts";
-import { newEvent, newEvents, take } from "./events.ts";
+import type { EventStore } from "../../event-store-interface.ts";
+import { newEvent, newEvents, take } from "./make-events-and-collect-results.ts";
 import type { Runner } from "./test-runner-interface.ts";
 
 const WRITERS = 8;
