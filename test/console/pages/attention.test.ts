@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { clickOf } from "../../harness/in-process/make-recipient-and-click-events.ts";
 import { outcomeOf } from "../../harness/in-process/dispatch-outcome-events.ts";
+import { LOG_ENGINES } from "../../harness/in-process/temporary-log.ts";
 import { openConsole, pageAt, textsAt } from "../open-console.ts";
 
 const OF = { attempt_id: "a1", run_id: "r1", recipient: { id: "1001", username: "priya_codes" } };
@@ -91,9 +92,9 @@ describe("what needs attention", () => {
     expect((await itemsAt(await pageAt(harness, "/"))).length).toBe(4);
   });
 
-  test("warns of a channel that got nothing for five minutes although dispatches wait", async () => {
+  test.each(LOG_ENGINES)("warns of a channel that got nothing for five minutes, in a log %s", async (engine) => {
     const requested = Date.parse("2026-03-01T08:00:00.000Z");
-    const harness = await openConsole({ channels: ["chat"], logClock: () => requested });
+    const harness = await openConsole({ engine, channels: ["chat"], logClock: () => requested });
     await harness.append(STREAMS.requests, clickOf({ channels: ["chat", "ads"] }));
     await harness.append(
       STREAMS.delivery("chat"),
