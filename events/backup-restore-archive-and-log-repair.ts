@@ -10,7 +10,10 @@ export const LogRestored = defineEvent(
   Type.Object(
     {
       cause: Type.Union([
-        /** Cause of LogRestored: the log was restored from a backup that an earlier epoch of the log had made. */
+        /**
+         * Cause of LogRestored: the log was restored from a backup, which belongs to an earlier epoch. An epoch of a
+         * log lasts from one restore, import or copy to the next.
+         */
         Type.Literal("restore"),
         /** Cause of LogRestored: the log was made from the events of another log. */
         Type.Literal("import"),

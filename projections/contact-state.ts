@@ -115,7 +115,10 @@ export interface Replaced {
 export interface Contacts {
   /** Contacts by their keys (id, or `@` and handle), in the order in which they were met. */
   people: Map<string, Contact>;
-  /** Keys of the contacts that were first met by their handle, by the network id that became known later. */
+  /**
+   * Keys of contacts by their network id, for contacts that were first known by handle only, so that their keys are
+   * handles. The network id became known later.
+   */
   ids: Map<string, string>;
   /** Keys of the contacts that are known to hold a handle, by the handle in lower case. */
   handles: Map<string, string>;

@@ -27,7 +27,10 @@ export interface Signals {
   details: string[];
   by_stream: FoundNews;
   by_reading: FoundNews;
-  /** Number of messages in X Chat, which only the stream of signals shows. */
+  /**
+   * Number of signals about messages in X Chat, which are encrypted. No other reading of the network shows these
+   * messages.
+   */
   chats: number;
   /** Upper bound of the cost of all signals, and of the inbox readings for missed signals, in US dollars. */
   usd: number;

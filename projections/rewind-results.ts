@@ -9,7 +9,7 @@ import {
 import { upTo } from "./rewind-contacts.ts";
 import { msOf } from "./parse-log-times.ts";
 
-/** Number of messages handled between two steps of a rewind: some tenths of a millisecond. */
+/** Number of messages that a rewind handles before it pauses. This takes some tenths of a millisecond. */
 const STEP_MESSAGES = 512;
 
 /**

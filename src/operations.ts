@@ -15,7 +15,7 @@ const FILES = {
   recipients: () => import("./recipients/recipients.operations.ts"),
   report: () => import("./outreach/report/send-team-report.operations.ts"),
   results: () => import("./history/results.operations.ts"),
-  tokens: () => import("./privacy/list-tokens.operations.ts"),
+  tokens: () => import("./privacy/list-api-tokens.operations.ts"),
 } as const;
 
 /**

@@ -41,7 +41,7 @@ export const LONGEST = [
   "test/recipients/import-suppressions.test.ts",
   "test/process/watch-stop-and-reconcile.test.ts",
   "test/commands/audited-reads.test.ts",
-  "test/commands/deliveries.test.ts",
+  "test/commands/deliveries-and-test-message.test.ts",
   "test/process/env-file.test.ts",
   "test/delivery/random-histories.test.ts",
   "test/http/endpoints.test.ts",

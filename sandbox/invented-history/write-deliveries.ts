@@ -143,7 +143,7 @@ function createDecisions(log: StoryLog, lanes: StoryLanes, succeed: Succeed) {
       });
       await log.append(STORY_STREAMS.requests, discarded, OPERATOR);
     },
-    /** Retries dead letters, which arrive this time. */
+    /** Writes to the story that the operator retries these dead letters, and that the chat receives them. */
     async retry(clicks: readonly PendingClick[]): Promise<void> {
       const retries = clicks.map(({ position, id }) => {
         return { type: "DispatchRetryRequested", data: { event_id: id, source: position, channel: "chat" } };

@@ -5,7 +5,7 @@ import type { ChannelBacklog } from "../delivery/channel-backlog-and-undelivered
 import type { CampaignSettings } from "../outreach/campaigns/read-campaigns.ts";
 import type { RunSettings } from "../outreach/run-and-dry-run-page-data.ts";
 import { readRefusal, type DeclaredRefusals, type Disclosure, type Operation } from "../platform/operation.ts";
-import type { TokenReader } from "../privacy/list-tokens.operations.ts";
+import type { TokenReader } from "../privacy/list-api-tokens.operations.ts";
 import type { PageMoment, UnfoldedMoment } from "../projector/moment-of-console-page.ts";
 
 type ChannelName = ChannelBacklog["name"];

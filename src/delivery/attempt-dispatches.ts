@@ -74,7 +74,10 @@ interface AskOptions {
   readonly stopping: AbortSignal;
 }
 
-/** Time in ms that dispatches wait if their batch ended before it sent them. */
+/**
+ * Time in ms until the next try of dispatches for which no request was made: their batch was stopped first, or this
+ * instance's lease for the channel was about to expire.
+ */
 const UNASKED_WAIT_MS = 1_000;
 
 /**

@@ -140,7 +140,10 @@ export async function readUndelivered(moment: ReadMoment<"deliveries">, query: U
   return { texts, fault: undefined, lists: await Promise.all(lists) };
 }
 
-/** Finds the matching dead letters that existed at the page's moment. The state may have changed since then. */
+/**
+ * Finds the dead letters that match the filter and existed at the moment that the page shows. The state may be newer,
+ * so later dead letters are left out.
+ */
 async function findListed(
   { store, state, position }: ReadMoment<"deliveries">,
   filter: DispatchFilter,

@@ -7,7 +7,7 @@ import { QUARTER_MS, QUARTERS_MAX, type Quarters } from "../../projections/count
 import { noClicks, type SuspectedCounts } from "../../projections/clicks-suspected-as-networks-own.ts";
 import { noMessages } from "../../projections/message-totals.ts";
 import type { PageMoment } from "../projector/moment-of-console-page.ts";
-import { sumRecentMessages } from "./sum-and-describe-message-results.ts";
+import { sumRecentMessages } from "./sum-replies-clicks-and-conversions.ts";
 
 /** Counts the messages by outcome: all of them, and those of the last 30 days with their rates. */
 export async function readTotals(moment: PageMoment<"results" | "run" | "stats">) {

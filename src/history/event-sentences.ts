@@ -185,7 +185,7 @@ export function capitalize(sentence: Sentence): Sentence {
   });
 }
 
-/** Writes a text with a capital letter at its beginning. */
+/** Returns a text with its first letter as a capital. */
 export function toCapital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -16,7 +16,7 @@ import {
   showDelivery,
 } from "../delivery/deliveries-lag-and-resume.operations.ts";
 import { showClicks, showStats } from "../history/stats-and-clicks.operations.ts";
-import { listTokens } from "../privacy/list-tokens.operations.ts";
+import { listTokens } from "../privacy/list-api-tokens.operations.ts";
 import { showResults } from "../history/results.operations.ts";
 import { addLink, listLinks } from "../links/links.operations.ts";
 import { listRuns, settleMessages, showQuota, stopRun } from "../outreach/quota-runs-and-settling.operations.ts";

@@ -214,7 +214,7 @@ const UNNOTICED: Readonly<Record<PlaceKnown["unknown"][number], (owner: string) 
     `a base backup that was put back without a recovery target: GRANT EXECUTE ON FUNCTION pg_stat_file(text) TO ${owner}`,
 };
 
-/** Settings of a database server without which acknowledged events may be lost in a crash. */
+/** Settings of a database server that must be on, each with the harm that a crash may do while it is off. */
 const LOSES = {
   fsync: "when its machine fails, what was acknowledged may be lost, and the database with it",
   full_page_writes: "when its machine fails, the database may be damaged",

@@ -92,7 +92,10 @@ function toVerifiedData({ verification, compared, isWhole }: VerifiedLog): DataO
 /** Result of verifying a log. `isWhole`: the hash chain is unbroken, and the log extends all known heads. */
 export type VerifiedLog = Awaited<ReturnType<typeof verifyLog>>;
 
-/** Verifies a log: recomputes its hash chain, and compares it with known heads, which were read before. */
+/**
+ * Verifies a log: recomputes its hash chain, and compares it with heads (position and hash) that are known from outside
+ * the log, such as the checkpoint beside it.
+ */
 export async function verifyLog(
   store: LogStore,
   known: readonly KnownHead[],

@@ -22,7 +22,10 @@ export interface WatchedLog extends StateContext {
    * failed log writes nothing any more.
    */
   readonly reopen: () => Promise<AsyncDisposable & { readonly checkpoints: CheckpointStore }>;
-  /** Clock that is adjusted to the log's at each look. */
+  /**
+   * Clock of the log. If the log is on a server, each check of the log (once a second) adjusts this clock to the
+   * server's.
+   */
   readonly logClock: LogClock;
 }
 

@@ -3,8 +3,8 @@ import { createLeafKeys, fetchTree, keyAt, type Tree } from "./click-keys.ts";
 import { classifyRef, type FoundKey, type StoredKeys, splitRef } from "./key-store.ts";
 
 /**
- * Maximum number of keys of recipients and days that are cached at once; a fold over more recipients fetches them
- * again.
+ * Maximum number of cached encryption keys: one for each recipient or each day. A fold that needs more of them fetches
+ * dropped keys again from the key store.
  */
 const KEYS_MAX = 10_000;
 

@@ -70,7 +70,9 @@ function storedIn(getSecrets: StoredSecrets["getAll"], names: StoredSecrets["nam
     return new Map([...found].map(([ref, kept]) => [ref, kept === "gone" ? kept : Buffer.from(kept.value, "base64")]));
   };
   return {
-    /** Returns the keys of the given refs (names of keys). A ref that never had a key is left out. */
+    /**
+     * Returns the keys of these refs (names of keys); `gone` for a deleted key. Refs that never had a key are left out.
+     */
     getAll,
     /** Returns the keys of all refs (names of keys) with that prefix. A ref that never had a key is left out. */
     under: async (prefix: string) => getAll(await names(prefix)),

@@ -132,8 +132,8 @@ async function findOneAt(reader: LogReader, asOf: string | undefined, name: stri
 }
 
 /**
- * Finds the recipients that match a filter, in the order of their first events. Contacts may change between its steps,
- * so it returns their keys.
+ * Pauses at each contact, and at its end returns the keys of the recipients that match the filter, in the order of
+ * their first events. Returns keys because contacts may change during the pauses.
  */
 function* findMatching(people: () => People, { held, suppressed, status, skipped }: RecipientFilter) {
   const found: { readonly first: number; readonly key: string }[] = [];

@@ -101,8 +101,8 @@ async function measure(
     const refused = counted.filter(({ status }) => status !== 200);
     rows.push(
       row("time", "ms", ({ ms }) => ms, PAGE_MS, atMost(1)),
-      // On a shared machine, the processor time of all threads varies less than the time taken. It is the longer one if
-      // two threads work at once.
+      // Processor time of all threads varies less than the time taken when other work shares the machine. Processor
+      // time exceeds the time taken if two threads work at once.
       row("processor time", "ms", ({ processorMs }) => processorMs, PAGE_MS),
       ...(kilobytesMax === undefined ? [] : [row("size", "KB", ({ kilobytes }) => kilobytes, kilobytesMax, atMost(1))]),
       ...(refused.length === 0

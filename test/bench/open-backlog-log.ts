@@ -7,7 +7,7 @@ export async function backlogLog(directory: string, clicks: number): Promise<str
   const file = join(directory, `backlog-${clicks}.sqlite`);
   if (existsSync(file)) return file;
   process.stderr.write(`  writing ${clicks.toLocaleString("en")} pending clicks …\n`);
-  const program = join(import.meta.dirname, "write-backlog-log.ts");
+  const program = join(import.meta.dirname, "write-log-of-undelivered-clicks.ts");
   await outputOf([process.execPath, program, file, String(clicks)]);
   return file;
 }

@@ -324,8 +324,8 @@ describe("a dry run", () => {
       data: { run_id: "run-1", recipient: { username: "eve" }, reason: "protected" },
     });
     expect(await text()).toContain("at most $0.02 for 2 look-ups");
-    // The campaign `spring` might accept `gus`, who gave no consent. So a run of it might look up three people at X,
-    // not two.
+    // With a second open campaign, the page counts each recipient who may get any message, as an upper bound. So `gus`,
+    // who gave no consent, counts too: three look-ups, not two.
     const spring = { name: "spring", text: "Hi", audience: {} };
     await harness.append("outreach", { type: "CampaignCreated", data: spring });
     expect(await text()).toContain("at most $0.03 for 3 look-ups");

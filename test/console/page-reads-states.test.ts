@@ -12,7 +12,7 @@ import { askOperation, consolePage, type ConsolePage } from "../../src/console/p
 import { A, PageForm } from "../../src/console/parts/links-forms-and-tabs.tsx";
 import { MomentFolding } from "../../src/projector/operation-states-as-of.ts";
 import { createPageMoments } from "../../src/projector/moment-of-console-page.ts";
-import { listTokens } from "../../src/privacy/list-tokens.operations.ts";
+import { listTokens } from "../../src/privacy/list-api-tokens.operations.ts";
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { toOutreachRules } from "../../src/outreach/run-rules.ts";

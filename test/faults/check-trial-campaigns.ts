@@ -59,7 +59,10 @@ interface Sent extends DirectMessage {
   readonly campaign: TrialCampaign;
 }
 
-/** Returns the account's messages as X keeps them, oldest first. */
+/**
+ * Returns the messages that the sending account has sent, from the sandbox's record of X, oldest first, each with its
+ * campaign.
+ */
 export function messagesOf({ sandbox }: Installation, own: string): readonly Sent[] {
   const ours = sandbox.x.messages.kept.filter(({ sender_id }) => sender_id === own);
   return ours.map((message) => ({

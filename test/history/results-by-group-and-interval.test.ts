@@ -122,7 +122,8 @@ test.each<[string | undefined, string | undefined, clicks: number, mergedTo: str
   [undefined, "2026-11-10", 7, "2026-11-10"],
   [undefined, "2026-11-09", 0, "2026-11-10"],
   ["2026-11-10", undefined, 5, "2026-11-10"],
-  // The previous interval of the same length, with which this one is compared, begins with the last merged day.
+  // No day of this interval is merged, but the interval of the same length before it begins with the last merged day.
+  // So the results still report the merged days.
   ["2026-11-16", "2026-11-21", 5, "2026-11-10"],
   ["2026-11-20", "2026-11-21", 5, null],
 ])("clicks of merged days count from %s to %s only if all are within", async (from, to, clicks, mergedTo) => {

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
-import type { ReportFigures } from "../../src/history/sentences/team-report.ts";
-import { REPORT_CHARACTERS_MAX, wordReport } from "../../src/history/sentences/team-report.ts";
+import type { ReportFigures } from "../../src/history/sentences/word-run-report-for-chat.ts";
+import { REPORT_CHARACTERS_MAX, wordReport } from "../../src/history/sentences/word-run-report-for-chat.ts";
 import { createRunReports } from "../../src/outreach/report/make-team-report.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { openApp, post, problemIn, TOKEN } from "../harness/in-process/app.ts";

@@ -80,7 +80,8 @@ test("a demo that hangs while stopping exits at a later signal, and removes its 
   const demo = world.start(["demo", "--port", "0", "--sandbox-port", "0"], { TMPDIR: world.directory });
   const { url, sandbox } = await untilServing(demo);
   expect(folders()).toHaveLength(1);
-  // X does not answer the callback's request for a token, so the demo cannot stop in an orderly way.
+  // The sandbox's X leaves the demo's request for a token unanswered. The demo waits for the answer, so it cannot stop
+  // in an orderly way.
   const faults = `${sandbox}/_sandbox/faults`;
   const hanging = { network: "x", kind: "timeout_before", path: "/oauth2/token", count: 1 };
   await fetch(faults, { method: "POST", body: JSON.stringify(hanging) });

@@ -24,8 +24,8 @@ test("an event's change is the difference of two folds, and the earlier state st
       const after = fold(projectionOf(name), initial(), [...earlier, event]);
       const differences = (await findDifferences(before, after)).filter(({ path, values }) => {
         if (name !== "contacts") return true;
-        // Ignores data that only helps to rewind contacts and is not shown. Ignores changes of order too, except of the
-        // people.
+        // Ignores members that serve only to restore contacts as of an earlier position, and that no page shows.
+        // Ignores changes of order too, except in the Map `people`.
         if (path.includes("replaced") || path[0] === "changed" || path[0] === "rewinds_to") return false;
         return path[2] !== "met" && (values !== "reordered" || path.join() === "people");
       });

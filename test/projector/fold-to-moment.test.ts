@@ -62,7 +62,8 @@ async function expectTruth(store: EventStore<Event>, names: readonly ProjectionN
   expect({ position: found.position, time: found.time }).toEqual(place);
   for (const name of names) {
     if (name !== "contacts") expect(encodeState(found.states[name])).toBe(encodeState(states[name]));
-    // The order within contacts is not compared here. It matters only for the people, because runs follow it.
+    // Compares contacts regardless of the order of their entries. Only the order of the Map `people` matters, because
+    // runs follow it; it is compared below.
     else expect(found.states[name]).toEqual(states[name]!);
   }
   const [put, folded] = [(found.states as Partial<States>).contacts, states.contacts];

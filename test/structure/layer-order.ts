@@ -22,7 +22,10 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["main.ts"],
 ];
 
-/** The room of a file: its folder in `src`, or its top-level folder. */
+/**
+ * Returns the room (area of the code) of a file: its folder in `src`, otherwise its top-level folder. The package
+ * `eventstore-lite` within `events` is a room of its own.
+ */
 export function roomOf(file: string): string {
   const [top = "", second = ""] = file.split("/");
   if (top === "src") return second;

@@ -141,7 +141,7 @@ const BY_HAND: Readonly<Record<string, readonly string[]>> = {
     "token.ts new",
     "token.ts remove",
   ],
-  "asks the running service": ["ready.ts ready", "outreach.ts run", "deliveries.ts test"],
+  "asks the running service": ["ready.ts ready", "outreach.ts run", "deliveries-and-test-message.ts test"],
 };
 
 const COMMAND = /new Command\("([a-z-]+)"/g;

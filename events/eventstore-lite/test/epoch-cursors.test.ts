@@ -24,7 +24,10 @@ function restore(copy: string): Promise<EventStore> {
   return openSqliteStore({ file, owner: true, writerThread: false });
 }
 
-/** Returns, for each cursor, the position at which its consumer resumes, or the reason of the refusal. */
+/**
+ * Resumes a consumer at each cursor. Returns for each cursor the position at which the consumer continues, or the
+ * reason why the store refused the cursor.
+ */
 function refusals(store: EventStore, cursors: readonly Cursor[]): Promise<unknown[]> {
   return Promise.all(cursors.map((cursor) => refusal(store, cursor)));
 }

@@ -7,7 +7,7 @@ import { Command, runCommand, type MakeCommand } from "./command.ts";
 import { EXIT, type Terminal } from "./terminal-answers-and-exit-codes.ts";
 import { campaigns } from "../campaigns.ts";
 import { completion } from "../completion.ts";
-import { deliveries } from "../deliveries.ts";
+import { deliveries } from "../deliveries-and-test-message.ts";
 import { demo } from "../development/demo.ts";
 import { doctor } from "../doctor.ts";
 import { describeFault } from "../../platform/describe-system-errors.ts";

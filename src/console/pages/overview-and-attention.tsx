@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { readChannels } from "../../delivery/channel-backlog-and-undelivered.ts";
 import { readNews } from "../../history/log-and-news-pages.ts";
 import { countMessagePeriods, readChangedFigures, readTotals } from "../../history/chart-figures.ts";
-import { RESULT_DAYS_SHOWN } from "../../history/sum-and-describe-message-results.ts";
+import { RESULT_DAYS_SHOWN } from "../../history/sum-replies-clicks-and-conversions.ts";
 import { readAttention, readOpenItems } from "../../outreach/attention/read-attention.ts";
 import { readQuota } from "../../outreach/run-and-dry-run-page-data.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/format-numbers-and-lists.ts";

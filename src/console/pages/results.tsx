@@ -9,7 +9,7 @@ import {
   RATES,
   readResults,
   type ResultsPage,
-} from "../../history/sum-and-describe-message-results.ts";
+} from "../../history/sum-replies-clicks-and-conversions.ts";
 import { shorten } from "../../history/event-sentences.ts";
 import { findMessages, type FoundMessage } from "../../outreach/campaigns/read-campaigns.ts";
 import {

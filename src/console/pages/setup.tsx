@@ -5,7 +5,7 @@ import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { Badge, type BadgeState } from "../parts/icon-and-badge.tsx";
 import { Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
-import { listTokens } from "../../privacy/list-tokens.operations.ts";
+import { listTokens } from "../../privacy/list-api-tokens.operations.ts";
 import { setupSteps, type SetupStep } from "../parts/setup-steps.tsx";
 import { consolePage, askOperation, type View } from "../page-context.ts";
 import { A } from "../parts/links-forms-and-tabs.tsx";

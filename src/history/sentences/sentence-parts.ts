@@ -57,7 +57,9 @@ export function link(domain: string, short_code: string): Mention {
   return { kind: "link", text: `${domain}/${short_code}`, domain, short_code };
 }
 
-/** Mentions a run. `called`: the words that stand before its id. */
+/**
+ * Makes the part of a sentence that names a run, so that a page can link it. `called`: the words before the run's id.
+ */
 export function run(run_id: string, called: "run" | "dry run" = "run"): Mention {
   return { kind: "run", text: `${called} ${run_id}`, run_id };
 }

@@ -12,7 +12,7 @@ import {
   wordReport,
   type ReportedRun,
   type ReportFigures,
-} from "../../history/sentences/team-report.ts";
+} from "../../history/sentences/word-run-report-for-chat.ts";
 import { findLast, type NewEvent } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";

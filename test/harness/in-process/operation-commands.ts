@@ -1,7 +1,7 @@
 import { audit as auditCommands } from "../../../src/commands/audit.ts";
 import { account as accountCommands } from "../../../src/commands/account.ts";
 import { campaigns as campaignCommands } from "../../../src/commands/campaigns.ts";
-import { deliveries as deliveryCommands } from "../../../src/commands/deliveries.ts";
+import { deliveries as deliveryCommands } from "../../../src/commands/deliveries-and-test-message.ts";
 import { outreach as outreachCommands } from "../../../src/commands/outreach.ts";
 import { token as tokenCommands } from "../../../src/commands/token.ts";
 import { links as linkCommands } from "../../../src/commands/links.ts";

@@ -152,7 +152,10 @@ function note(books: Books, { reader, link, kind, address, agent }: Visit): void
   else own.suspected++;
 }
 
-/** Returns a reproducible generator of numbers from 0 to below `limit` (Lehmer 1951, with Park and Miller's factor). */
+/**
+ * Returns a generator of pseudo-random integers from 0 to `limit` - 1; the same seed gives the same numbers (Lehmer
+ * 1951, with Park and Miller's factor).
+ */
 export function createRandom(seed: number): (limit: number) => number {
   let state = seed;
   return (limit) => {

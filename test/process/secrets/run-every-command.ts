@@ -61,7 +61,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   archive: ["archive --before 2", "archive --before 2 --json"],
   "upgrade-check": ["upgrade-check"],
   restore: ["restore DIRECTORY/backup --rehearse"],
-  // This command is refused while a service is running.
+  // The service of this test has the log open, so the command `restored` only answers with its refusal here.
   restored: ["restored", "restored --json"],
   "clock-corrected": ["clock-corrected", "clock-corrected --json"],
   migrate: ["migrate DIRECTORY/elsewhere.env"],

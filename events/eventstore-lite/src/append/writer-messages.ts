@@ -185,7 +185,10 @@ export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readon
   return parts.join(SEPARATOR);
 }
 
-/** Encodes the events of an append that follow those already sent. */
+/**
+ * Encodes a later piece of a large append. `fields`: the fields of the events that the pieces before it did not hold,
+ * in order.
+ */
 export function encodePiece(fields: readonly string[]): string {
   return fields.join(SEPARATOR);
 }

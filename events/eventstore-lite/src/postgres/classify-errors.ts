@@ -22,7 +22,10 @@ const CONNECTION_EXCEPTION = "08";
 /** SQLSTATE that the log's functions raise if the log, or its epoch, is not the one that this writer has seen. */
 const DIVERGED = "EL001";
 
-/** Failure to connect: nothing was sent. `cause` is the network's error, or the server's answer. */
+/**
+ * Error: no connection was made, so no query was sent. `cause` is the network's error, or the answer by which the
+ * database server refused the connection.
+ */
 export class NotConnected extends Error {
   override readonly name = "NotConnected";
   readonly code = "NOT_CONNECTED";

@@ -1,7 +1,10 @@
 import postgres from "postgres";
 import { newDatabase } from "./postgres-server.ts";
 
-/** The place of an empty log on the shared server; disposing it frees the place for another test. */
+/**
+ * Database and schema on the shared server with the empty tables of a log. Disposing it lets another test reuse the
+ * schema.
+ */
 export interface LogPlace extends Disposable {
   readonly url: string;
   readonly schema: string;

@@ -13,7 +13,7 @@ async function* each(events: readonly Recorded<NewEvent>[]): AsyncGenerator<Reco
   yield* events;
 }
 
-/** Returns events of two streams, more than one query inserts. */
+/** Returns events of two streams: so many that an import needs several queries to insert them. */
 async function recorded(): Promise<Recorded<NewEvent>[]> {
   await using store = await openSqliteStore({ file: newLogPath() });
   await store.append("a", [newEvent("T", { text: "é\n\u2028\ud800\0'\"\\" }), newEvent("T", null)], { key: "k" });
