@@ -101,7 +101,10 @@ export interface Contact extends Consent, CampaignOutreach {
   replaced?: Replaced[];
 }
 
-/** Values of a contact that one event has replaced. */
+/**
+ * Former values of a contact that one event has replaced. `rewindContacts` puts them back, to show the contact at an
+ * earlier moment.
+ */
 export interface Replaced {
   /** Position of the event that replaced the values in `was`. */
   readonly at: number;

@@ -39,11 +39,14 @@ export interface Visits extends Fetches {
   links: Map<string, VisitedLink>;
   /** Clicks of each day, by the day (YYYY-MM-DD, UTC) and the link. */
   days: Map<string, Map<string, VisitCounts>>;
-  /** Number of entries of all days together: one for each day and link. */
+  /** Number of all entries in `days`: a day with clicks on three links has three. At most `LINK_DAYS_MAX`. */
   entries: number;
   /** Last day whose clicks are part of {@link VisitedLink.earlier}; empty if none are. */
   merged_to: string;
-  /** UTC day of `sketches`. The salts of earlier visitors are deleted, so none of them can be recognised. */
+  /**
+   * UTC day whose visitors `sketches` count. The salts of earlier days are deleted, so no visitor of those days can be
+   * recognised.
+   */
   today: string;
   /**
    * Sketches of each link's visitors of `today`: a short HyperLogLog text that estimates how many there are, and lists

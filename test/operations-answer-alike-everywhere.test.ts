@@ -11,7 +11,7 @@ import { isReading, type AnyOperation } from "../src/platform/operation.ts";
 import { captureCommandLine, withLog } from "./harness/capture-command.ts";
 import { outcomeOf } from "./harness/in-process/dispatch-outcome-events.ts";
 import { authorize, BEARER, openInstallation, type Installation, type Running } from "./harness/process.ts";
-import { onRuntime } from "./harness/runtime.ts";
+import { onRuntime } from "./harness/bun-deno-or-binary.ts";
 
 const OPERATIONS = await loadOperations();
 

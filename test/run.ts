@@ -5,7 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildBinary } from "./harness/runtime.ts";
+import { buildBinary } from "./harness/bun-deno-or-binary.ts";
 import { useTemporaryFolder } from "./harness/temporary-folder.ts";
 import { LONGEST } from "./slow-test-files-to-start-first.ts";
 import { ALLOCATOR, runReported, sumUp, summaryOf } from "./run-bun-test.ts";

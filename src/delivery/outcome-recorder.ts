@@ -131,7 +131,10 @@ interface Request {
   readonly request: RequestOf<OutcomeType>;
 }
 
-/** Groups the dispatches of one request. Dispatches with the same outcome get one entry together. */
+/**
+ * Groups the dispatches of one request by outcome: dispatches with equal outcomes get one entry. Leaves out dispatches
+ * that have no unrecorded outcome.
+ */
 function groupByOutcome(items: readonly PendingDispatch[]): Request[] {
   const same = new Map<string, { readonly outcome: AttemptOutcome; readonly positions: number[] }>();
   for (const { event, unrecorded: outcome } of items) {

@@ -14,7 +14,9 @@ export interface Burst {
   /** Time of the last click, in ms since 1970. */
   last: number;
   bots: number;
-  /** Starts of the quarters of an hour that the burst is in. */
+  /**
+   * Starts of the quarters of an hour, in ms since 1970, in which the projection has counted the clicks of this burst.
+   */
   readonly quarters: number[];
 }
 

@@ -5,7 +5,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import { repeatUntilDisposed } from "../platform/signals.ts";
 import type { LogContext } from "./event-log.ts";
 
-/** One instance of a log's service, as all others see it. */
+/** One instance of the service on a log, as its heartbeat describes it to the other instances. */
 export interface Instance {
   /** Id of the instance, a UUIDv7: the oldest instance sorts first. */
   readonly id: string;

@@ -95,7 +95,10 @@ async function keepCheckpoint(
   const { publicKey } = key;
   const cosigning = witness && cosignHeads({ store, checkpoints, publicKey, witness, logger });
   const tree = createLogTree(store);
-  /** Newest signed head that has a root of the Merkle tree. */
+  /**
+   * Newest head that this instance has signed with a root of the Merkle tree; undefined until the log's tree is built.
+   * The witness is offered this head.
+   */
   let signed: string | undefined;
   let written: number | undefined;
   const report = createFaultReport(logger.warn, "the checkpoint could not be written");

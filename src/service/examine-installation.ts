@@ -11,7 +11,7 @@ import { createStopWords } from "../outreach/detect-opt-out-replies.ts";
 import { describeWindow } from "../outreach/send-window.ts";
 import { checkOptOut } from "../template/check-opt-out.ts";
 import { missingPlaceholders } from "../template/template.ts";
-import { openAccount } from "./outreach-context.ts";
+import { openAccount } from "./open-account-and-outreach.ts";
 import { createSafeFetch, JSON_BODY } from "../networks/safe-fetch.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { connectNetworks } from "./connect-networks.ts";

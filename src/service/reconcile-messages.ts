@@ -6,7 +6,7 @@ import { countSettled } from "../outreach/settle-messages-in-doubt.ts";
 import { createRunner } from "../outreach/start-run.ts";
 import type { Logger } from "../platform/logger.ts";
 import { connectNetworks } from "./connect-networks.ts";
-import { openAccount, outreachContext } from "./outreach-context.ts";
+import { openAccount, outreachContext } from "./open-account-and-outreach.ts";
 import type { Reachlog } from "../privacy/log-context-types.ts";
 
 /** Shows an operator the progress while messages in doubt are settled. */

@@ -36,7 +36,7 @@ import { createHttpContext } from "./http-context.ts";
 import { openToServe, type ServiceOptions, type ServingContext } from "./open-to-serve.ts";
 import { connectNetworks } from "./connect-networks.ts";
 import { openStoredLog } from "../privacy/open-log.ts";
-import { openAccount, outreachContext } from "./outreach-context.ts";
+import { openAccount, outreachContext } from "./open-account-and-outreach.ts";
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
 export type Service = Awaited<ReturnType<typeof startService>>;

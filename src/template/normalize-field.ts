@@ -11,8 +11,8 @@ const NORMAL_NAME = /^[a-z0-9_-]+(?: [a-z0-9_-]+)*$/;
 const CLEAN_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
 
 /**
- * Returns a name of a column or placeholder in the form in which they are compared: `{{ First  Name }}` finds the
- * column `first name`. Unicode is composed, because two editors may write the same `é` differently.
+ * Normalises the name of a column or of a placeholder (without its braces), so that ` First  Name ` and `first name`
+ * are equal. Unicode is composed, because two editors may write the same `é` differently.
  */
 export function fieldName(raw: string): string {
   if (NORMAL_NAME.test(raw)) return raw;

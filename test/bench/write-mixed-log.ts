@@ -5,9 +5,9 @@ import { DAY_MS, HOUR_MS } from "../../projections/parse-log-times.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createRandom } from "../harness/random.ts";
 import { campaignsPart } from "./generate-campaign-events.ts";
-import { clicksPart } from "./write-mixed-log-clicks.ts";
+import { clicksPart } from "./generate-clicks-and-dispatch-outcomes.ts";
 import { outreachPart } from "./generate-outreach-events.ts";
-import { restPart } from "./write-mixed-log-notifications-and-refreshes.ts";
+import { restPart } from "./generate-notifications-and-refreshes.ts";
 
 /** Number of events that are passed to the store before the program waits for their appends. */
 const BATCH_EVENTS = 1_000;

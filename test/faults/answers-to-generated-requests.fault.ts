@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { BARE, TROUBLED, WHOLE } from "../fuzz/fixed-deployments.ts";
-import { fuzz } from "../fuzz/fuzz.ts";
+import { fuzz } from "../fuzz/send-generated-requests-to-service.ts";
 import { expectSound } from "../fuzz/expect-healthy-service-after-fuzz.ts";
 import { isWhole } from "../harness/case-count.ts";
 

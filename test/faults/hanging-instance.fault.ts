@@ -11,7 +11,7 @@ import {
   type Installation,
   type Running,
 } from "../harness/process.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 
 const PROGRAM = join(import.meta.dirname, "../process/programs/instance-with-short-leases.ts");
 

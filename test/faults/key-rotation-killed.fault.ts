@@ -9,7 +9,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { locateLog } from "../../src/privacy/locate-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 import { has } from "./required-tools.ts";
 
 /** System calls that a rotation makes for everything that it writes to the disk. */

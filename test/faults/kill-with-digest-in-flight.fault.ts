@@ -10,7 +10,10 @@ import { count } from "./delivery-verdict.ts";
 import { libfaketime } from "./required-tools.ts";
 import { expectWhole } from "./expect-whole-log.ts";
 
-/** Number of cases that run at once; they mostly wait for the network's pause to end. */
+/**
+ * Number of cases that run at once. Each case mostly waits for the end of the long pause that it made the network ask
+ * for with a 429.
+ */
 const LANES = 4;
 
 /**

@@ -18,8 +18,8 @@ const CALLERS = 8;
 const RESTARTS = 3;
 
 test(`exactly one message uses the last place, with ${CALLERS} callers at once and kills`, async () => {
-  // X shows a message late. A restart that looks too early would take it for not delivered and use the place for a
-  // second message.
+  // X shows a message late. If a restarted service looked too early, it would take the message for not delivered, and
+  // give its place in the daily limit to a second message.
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
   await addPeople(world, PEOPLE);
   let service = await world.serve({ DAILY_LIMIT: String(LIMIT - 1) });

@@ -6,7 +6,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { buildBinary } from "../harness/runtime.ts";
+import { buildBinary } from "../harness/bun-deno-or-binary.ts";
 import { runReported, summaryOf } from "../run-bun-test.ts";
 
 const FOLDERS = ["events/eventstore-lite/faults", "test/faults"];

@@ -15,7 +15,7 @@ import {
   type Running,
 } from "../harness/process.ts";
 import { isWhole } from "../harness/case-count.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 
 const PROGRAM = join(import.meta.dirname, "../process/programs/moved-clock.ts");
 

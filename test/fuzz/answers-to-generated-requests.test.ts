@@ -1,7 +1,7 @@
 // These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { WHOLE } from "./fixed-deployments.ts";
-import { fuzz } from "./fuzz.ts";
+import { fuzz } from "./send-generated-requests-to-service.ts";
 import { expectSound } from "./expect-healthy-service-after-fuzz.ts";
 
 const REQUESTS = 1_500;

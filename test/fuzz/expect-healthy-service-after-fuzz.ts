@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { Deployment } from "./fixed-deployments.ts";
-import type { FuzzReport } from "./fuzz.ts";
+import type { FuzzReport } from "./send-generated-requests-to-service.ts";
 
 /**
  * Maximum growth of the service's memory, in MiB, from before the fuzz test's requests until after them. Projections

@@ -1,4 +1,4 @@
-import { onRuntime, RUNTIME_ENV } from "./runtime.ts";
+import { onRuntime, RUNTIME_ENV } from "./bun-deno-or-binary.ts";
 
 /** Quotes a word as an argument for a shell. */
 export const quoted = (word: string): string => `'${word}'`;

@@ -7,7 +7,7 @@ import type { Terminal } from "../../src/commands/shared/terminal-answers-and-ex
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../sandbox/sandbox.ts";
 import { settingsOf } from "../../sandbox/service-settings.ts";
 import { capture, captureCommandLine, type Captured } from "./capture-command.ts";
-import { onRuntime, RUNTIME, RUNTIME_ENV } from "./runtime.ts";
+import { onRuntime, RUNTIME, RUNTIME_ENV } from "./bun-deno-or-binary.ts";
 
 /** API token of the test's caller `tester`. */
 export const TOKEN = "process-test-token-0123456789";

@@ -3,7 +3,7 @@ import { afterAll } from "bun:test";
 import { testAttacks } from "./attacks/attack.ts";
 import { bodies } from "./attacks/bodies.ts";
 import { callers } from "./attacks/wrong-credentials.ts";
-import { framing } from "./attacks/framing.ts";
+import { framing } from "./attacks/request-framing.ts";
 import { leaks } from "./attacks/leaks.ts";
 import { routing } from "./attacks/routing.ts";
 import { openTarget } from "./attacks/target.ts";

@@ -31,7 +31,10 @@ interface House {
   readonly warnings: string[];
   /** Number of times that the log's head was read while checkpoints were kept. */
   readonly heads: { asked: number };
-  /** Opens the log, runs `work` while its checkpoints are kept, and closes it in order. */
+  /**
+   * Opens the log, runs `work` while the log's signed heads are written as checkpoints, and closes the log in order.
+   * `acceptLoss`: the log may lack events that the last checkpoint covers.
+   */
   run(work?: (eventLog: EventLog) => Promise<void>, acceptLoss?: boolean): Promise<void>;
 }
 

@@ -9,7 +9,7 @@ import {
   NetworkFault,
   type NetworkFaultKind,
 } from "../../src/networks/safe-fetch.ts";
-import { denoProgram } from "../harness/runtime.ts";
+import { denoProgram } from "../harness/bun-deno-or-binary.ts";
 import { residentMiB } from "../http/wire/process-memory.ts";
 
 /** The service's network client on one runtime, Bun or Deno. */

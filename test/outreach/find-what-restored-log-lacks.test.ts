@@ -36,8 +36,8 @@ test("another time zone does not shorten the 24 hours without messages after a r
   expect(await before.run()).toMatchObject({ sent: 1 });
   await world.list("11");
   await world.append([RESTORED]);
-  // In this zone, the quota's next day begins soon after the restore or has already begun. The run must wait for a full
-  // day nevertheless.
+  // In this zone, the next day of the daily quota begins soon after the restore or has already begun. The run must
+  // nevertheless wait for 24 hours after the restore.
   const { run } = await world.start({ timezone: "Pacific/Kiritimati" });
   world.time.jump(DAY_MS / 2);
   expect(await run()).toMatchObject({ reason: "log_restored", sent: 0 });

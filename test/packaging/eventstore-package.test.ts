@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { denoProgram } from "../harness/runtime.ts";
+import { denoProgram } from "../harness/bun-deno-or-binary.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary-folder.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { logFiles } from "../../src/log/log-file-paths.ts";
 import { openInstallation } from "../harness/process.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 
 /**
  * Takes a port, so that no other program can listen on it. A service with this port first opens all its files, then

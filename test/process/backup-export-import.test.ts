@@ -14,7 +14,7 @@ import {
   kill,
   stop,
 } from "../harness/process.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 
 const CLICK = {
   event: "link.clicked",

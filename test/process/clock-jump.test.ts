@@ -17,7 +17,7 @@ import {
   untilListening,
   type Installation,
 } from "../harness/process.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 
 const PROGRAM = join(import.meta.dirname, "programs/moved-clock.ts");
 const DAY_MS = 24 * 3_600_000;

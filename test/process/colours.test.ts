@@ -1,7 +1,7 @@
 // These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { openInstallation, until } from "../harness/process.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 
 const BOLD = "\u001b[1m";
 const RED = "\u001b[31m";

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { startDemo } from "../harness/demo.ts";
 import { until } from "../harness/process.ts";
-import { MAIN, RUNTIME } from "../harness/runtime.ts";
+import { MAIN, RUNTIME } from "../harness/bun-deno-or-binary.ts";
 import { temporaryFolder } from "../../src/platform/new-file.ts";
 
 const CLICK = { event: "click", domain: "go.example", short_code: "welcome", original_url: "https://shop.example/" };

@@ -16,7 +16,7 @@ import {
   type Installation,
   type Running,
 } from "../harness/process.ts";
-import { DENO_DIR, denoProgram } from "../harness/runtime.ts";
+import { DENO_DIR, denoProgram } from "../harness/bun-deno-or-binary.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const CLICK = { event: "click", domain: "go.example", short_code: "s", original_url: "https://shop.example/" };

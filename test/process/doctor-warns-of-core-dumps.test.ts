@@ -1,7 +1,7 @@
 // These tests start the service or commands as processes.
 import { expect, test } from "bun:test";
 import { openInstallation } from "../harness/process.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 
 test.skipIf(process.platform !== "linux").each([
   ["0", false],

@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { captureCommandLine } from "../harness/capture-command.ts";
 import { ended } from "../harness/process.ts";
-import { DENO_DIR, denoProgram, MAIN, onRuntime, RUNTIME, RUNTIME_ENV } from "../harness/runtime.ts";
+import { DENO_DIR, denoProgram, MAIN, onRuntime, RUNTIME, RUNTIME_ENV } from "../harness/bun-deno-or-binary.ts";
 import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 const RUNTIMES: readonly (readonly [string, readonly string[]])[] = [

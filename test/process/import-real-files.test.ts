@@ -4,7 +4,7 @@ import { join } from "node:path";
 import urls from "../fixtures/urls.json" with { type: "json" };
 import agents from "../fixtures/user-agents.json" with { type: "json" };
 import { exported, openInstallation, type Installation } from "../harness/process.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 
 const fixture = (name: string): string => join(import.meta.dirname, "../fixtures", name);
 

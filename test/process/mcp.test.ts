@@ -4,7 +4,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { loadOperations } from "../../src/operations.ts";
 import { authorize, exported, openInstallation, TOKEN, until, type Installation } from "../harness/process.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 
 let world: Installation;
 let client: Client;

@@ -7,7 +7,7 @@ import { newDatabase } from "eventstore-lite/testing";
 import { findFreePort } from "../../src/platform/free-port.ts";
 import { CLICK } from "../harness/sample-click.ts";
 import { openInstallation, stop, until, type Running } from "../harness/process.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 
 test("a service with stderr on a full disk starts, accepts clicks and dispatches them", async () => {
   await using world = await openInstallation();

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openInstallation, stop, until } from "../harness/process.ts";
-import { onRuntime } from "../harness/runtime.ts";
+import { onRuntime } from "../harness/bun-deno-or-binary.ts";
 
 test("serve on a terminal shows its address, its log, the configuration and the setup page", async () => {
   await using world = await openInstallation();

@@ -178,7 +178,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "service/fold-thread.ts": "process/replay",
   "service/reconcile-messages.ts": "process/watch-stop-and-reconcile",
   "privacy/log-context-types.ts": "service/open-reachlog",
-  "service/outreach-context.ts": "outreach/rate-limits-over-full-day",
+  "service/open-account-and-outreach.ts": "outreach/rate-limits-over-full-day",
   "vault/": "vault/postgres-secrets",
 };
 

@@ -8,7 +8,7 @@ import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, withLog } from "../harness/capture-command.ts";
 import { clickOf } from "../harness/in-process/make-recipient-and-click-events.ts";
-import { onRuntime, RUNTIME_ENV } from "../harness/runtime.ts";
+import { onRuntime, RUNTIME_ENV } from "../harness/bun-deno-or-binary.ts";
 import { temporaryFolder } from "../harness/temporary-folder.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

@@ -46,7 +46,10 @@ export async function withProgress<Result>(
   }
 }
 
-/** Creates the monitor by which other parts of the program show long work on this terminal. */
+/**
+ * Creates the monitor by which long work shows its progress and warnings on this terminal, and learns if the operator
+ * has interrupted it.
+ */
 export function monitorOn(terminal: Terminal): WorkMonitor {
   return {
     showProgress: (what, total, work) => withProgress(terminal, what, total, work),

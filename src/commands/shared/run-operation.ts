@@ -14,7 +14,7 @@ import type { OpenedLog } from "../../privacy/open-log.ts";
 import { toOutreachRules } from "../../outreach/run-rules.ts";
 import { createFindLinkKeys } from "../../privacy/person-keys.ts";
 import { createSuppressionHashes } from "../../privacy/suppression-hashes.ts";
-import { openAccount } from "../../service/outreach-context.ts";
+import { openAccount } from "../../service/open-account-and-outreach.ts";
 import { readConfig } from "./command.ts";
 import { openExistingLog, openExistingReachlog, readCaller, recordRead } from "./open-log-and-record-reads.ts";
 import { contactsNow, foldToMoment } from "./as-of-option.ts";
@@ -80,8 +80,8 @@ function checkInput({ input, positional = [] }: AnyOperation, given: object): vo
 }
 
 /**
- * Limits an operation to the number of effects that the operator confirms. If the operation has `holdTo`, a dry run
- * counts the effects, and the returned input holds the number.
+ * Returns the input that limits an operation to what a dry run has counted, so that the operator is asked about this
+ * number. Returns the given input if the operation has no `holdTo`.
  */
 async function holdToNumber(terminal: Terminal, described: AnyOperation, context: Context, input: object) {
   if (described.holdTo === undefined) return input;

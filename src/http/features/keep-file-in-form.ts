@@ -41,7 +41,10 @@ export function readKeptFile({ kept = "", kept_name: kind = "" }: Fields, bytesM
   }
 }
 
-/** Throws the problem 422 if the file is not the one that the page showed. */
+/**
+ * Throws the problem 422 if the sent file has another hash than the file of the preview. Accepts a form without a file
+ * or without a kept hash.
+ */
 export function checkKeptFile({ kept_sha256 }: Fields, file: SentFile | undefined): void {
   if (kept_sha256 === undefined || file === undefined || hash(file.bytes) === kept_sha256) return;
   throw problems.unreadableFile("this is not the file of the preview: preview it first");

@@ -12,7 +12,8 @@ export interface StoreSettings {
 }
 
 /**
- * Returns the storage of a log's archived events: a folder, or an address for {@link openSegmentStorage}, which throws.
+ * Returns the storage of a log's archived events: the folder `place`, or the S3 storage if `place` is an address.
+ * Throws a ServiceError if the address is invalid or has no access keys.
  */
 export function locateSegments(place: string, config: StoreSettings): SegmentStorage {
   return isS3Address(place) ? openSegmentStorage(place, config) : createSegmentFolder(place);

@@ -6,7 +6,7 @@ import { loadConfig } from "../../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import type { SafeFetch } from "../../../src/networks/safe-fetch.ts";
 import { connectNetworks, outbound } from "../../../src/service/connect-networks.ts";
-import { openAccount, outreachContext } from "../../../src/service/outreach-context.ts";
+import { openAccount, outreachContext } from "../../../src/service/open-account-and-outreach.ts";
 import { createRunner } from "../../../src/outreach/start-run.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { settingsOf } from "../../../sandbox/service-settings.ts";

@@ -1,9 +1,9 @@
 import type { LogStore } from "../../../events/event-types-and-codec.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { clicksPart } from "../../bench/write-mixed-log-clicks.ts";
+import { clicksPart } from "../../bench/generate-clicks-and-dispatch-outcomes.ts";
 import type { Emit, Part } from "../../bench/write-mixed-log.ts";
 import { outreachPart } from "../../bench/generate-outreach-events.ts";
-import { restPart } from "../../bench/write-mixed-log-notifications-and-refreshes.ts";
+import { restPart } from "../../bench/generate-notifications-and-refreshes.ts";
 import { createRandom } from "../random.ts";
 
 /**

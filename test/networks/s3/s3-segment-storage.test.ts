@@ -9,7 +9,7 @@ import { parseS3Address } from "../../../src/networks/s3/parse-address.ts";
 import { REQUEST_ATTEMPTS_MAX, createS3Client, type S3Access } from "../../../src/networks/s3/client.ts";
 import { createS3Storage } from "../../../src/networks/s3/s3-segment-storage.ts";
 import { secret } from "../../../src/platform/secret.ts";
-import { denoProgram } from "../../harness/runtime.ts";
+import { denoProgram } from "../../harness/bun-deno-or-binary.ts";
 
 const PAGE_KEYS = 3;
 const BYTES = Uint8Array.from({ length: 300_000 }, (_, at) => (at * 7) % 251);

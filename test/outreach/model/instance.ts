@@ -29,7 +29,10 @@ import { SILENT, toStateContext } from "../../harness/in-process/temporary-log.t
 
 export const SETTLE_MS = 60_000;
 
-/** Time limit of a run, in ms, so short that a run which waits for an hour exceeds it. */
+/**
+ * Maximum duration in ms that the simulated service allows an outreach run. It is so short that a run which waits for
+ * an hour is ended by it.
+ */
 export const RUN_MAX_MS = 600_000;
 
 /** A simulated process of the service. */

@@ -13,7 +13,10 @@ import { openLog } from "../../../src/privacy/open-log.ts";
 import { capture } from "../../harness/capture-command.ts";
 import { BEARER, type Installation, type ListeningService } from "../../harness/process.ts";
 
-/** Texts to search, by the name of where they come from. */
+/**
+ * Texts in which a test looks for certain values, such as handles or codes of links, by the name of the file, output or
+ * network that each text comes from.
+ */
 export type Texts = Readonly<Record<string, string>>;
 
 /** Returns the output of a command that runs in this process. */

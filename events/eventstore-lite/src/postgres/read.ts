@@ -165,7 +165,10 @@ interface Placed {
 interface Range {
   /** First key of the range in the index, inclusive. */
   readonly first: number;
-  /** Last key of the range in the index, inclusive. */
+  /**
+   * Last key of the query's range in the index that the query follows, inclusive. A key is a position in the log, or a
+   * version in a stream.
+   */
   readonly last: number;
 }
 

@@ -51,7 +51,10 @@ export interface LogTree {
 
 /** Reads stored tiles, and makes the others from the level below. */
 interface TileReader {
-  /** Returns the position of the last event that the stored tiles of this log cover. */
+  /**
+   * Returns the position up to which the stored tiles (blocks of hashes) of this log's Merkle tree cover the events; 0
+   * if none are stored.
+   */
   builtTo(): Promise<number>;
   readTile(built: number, level: number, index: number, width: number): Promise<Uint8Array>;
   /** Drops from memory the tiles that were made from the level below and are stored by now. */

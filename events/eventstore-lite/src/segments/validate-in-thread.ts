@@ -15,7 +15,10 @@ const BYTES_HERE_MAX = 256 * 1024;
  */
 export interface ProvableSegment {
   readonly name: string;
-  /** Size and hash of the segment's file as the database records them; undefined before the file is recorded. */
+  /**
+   * Size and hash of the segment's file, as the database's list of segments holds them; undefined for a file that is
+   * not in the list yet.
+   */
   readonly sealed?: RecordedFile | undefined;
   /** Size of a file that was just written and is not recorded yet, in bytes; undefined if it is unknown. */
   readonly writtenBytes?: number | undefined;

@@ -1,2 +1,2 @@
-// A writer's transform whose thread ends while it is loaded.
+// Module for the option `writerTransform` that ends the writer thread while the thread loads the module.
 process.exit(3);

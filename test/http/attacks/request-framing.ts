@@ -1,5 +1,5 @@
 import { BEARER } from "../../harness/process.ts";
-import { RUNTIME } from "../../harness/runtime.ts";
+import { RUNTIME } from "../../harness/bun-deno-or-binary.ts";
 import { JSON_TYPE, requestBytes, type Sent } from "../wire/raw-request-bytes.ts";
 import { tally, type Attack } from "./attack.ts";
 import { goodBody } from "./routes.ts";
