@@ -23,7 +23,7 @@ import * as projection from "./rebuilds-and-what-if.ts";
 import { ciphertextOf, type Opened } from "./divide-and-encrypt-personal-data.ts";
 import { type HiddenOf, type PersonalSpec, type Encryptor, ENCRYPTED } from "./declare-personal-members.ts";
 import * as tracking from "./clicks-links-conversions.ts";
-import * as verification from "./verification.ts";
+import * as verification from "./log-verified-event.ts";
 import * as webhook from "./webhook-subscriptions.ts";
 
 /** Definitions of all event types. A new type is added here and nowhere else. */

@@ -59,7 +59,10 @@ export interface NewsTrouble extends NewsCount {
   cause: string;
   /** True while a channel that is late sends nothing. */
   isOpen: boolean;
-  /** True if the webhook was unsubscribed while it was late, so that it never sends again. */
+  /**
+   * True if the time in which the webhook was late ended because the webhook was unsubscribed. The news then does not
+   * say that it works again.
+   */
   isRemoved?: boolean;
   /** True if the network refused the channel as a whole. */
   isSuspended: boolean;

@@ -236,8 +236,9 @@ function isRenamed(contact: Contact, position: number): boolean {
 }
 
 /**
- * Removes all handles of a contact from the indexes, and the id and personal links that it did not have at the
- * position. `contact` is its state now, `then` that at the position. The caller sets the former handle again.
+ * Removes all handles of a contact from the indexes, and the id and personal links that the contact has now but did not
+ * have at the position. `contact` is its present state, `then` the earlier one; the caller adds the earlier handle
+ * again.
  */
 function unlink({ ids, handles, links }: Contacts, key: string, contact: Contact, then: Contact | undefined): void {
   for (const { username } of [contact, ...(contact.replaced ?? []).map(({ was }) => was)]) {

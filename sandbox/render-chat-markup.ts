@@ -1,4 +1,7 @@
-/** A message as readers see it. */
+/**
+ * Text of a message as a network shows it to readers, once the markup is applied, with the kinds of formatting that
+ * occur in it.
+ */
 export interface Rendered {
   readonly text: string;
   /** Kinds of formatting in the message, such as mentions, masked links or bold text. A bare address is plain text. */

@@ -5,7 +5,9 @@
 export type Fate = "sent" | "failed" | "in_doubt" | SkipFate | "left";
 export type SkipFate = "no_consent" | "protected" | "cannot_receive_dm" | "invalid_recipient";
 
-/** True if a run writes to the recipient. */
+/**
+ * True if a run writes to a recipient with this fate: it tries to send a message, even if that fails or stays in doubt.
+ */
 export function isMessage(fate: Fate): boolean {
   return ["sent", "failed", "in_doubt"].includes(fate);
 }

@@ -38,8 +38,8 @@ export async function findCauses(moment: PageMoment<"contacts">, event: Recorded
 }
 
 /**
- * Finds the effects of an event: for an attempt to send, its outcome. The outcomes of dispatches are read elsewhere,
- * and a click is no effect of a message.
+ * Finds the effects of an event: for an attempt to send a message, the later events about the same attempt, such as its
+ * outcome. Outcomes of dispatches are read elsewhere, and a click is no effect of a message.
  */
 export async function findEffects(moment: PageMoment<"contacts">, event: Recorded): Promise<readonly Recorded[]> {
   if (event.type !== "DirectMessageAttempted") return [];

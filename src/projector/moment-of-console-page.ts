@@ -201,7 +201,10 @@ interface KnownStates {
   readonly time: string | undefined;
 }
 
-/** Creates a reader for operations, at the page's moment. */
+/**
+ * Creates the reader through which operations read the log's states when a page calls them. It answers only for the
+ * page's moment, and its clock always returns `now`.
+ */
 function toReader({ store, state, position, time }: KnownStates, now: number, moment: Moment): LogReader {
   return {
     store,

@@ -72,11 +72,14 @@ export interface Binding {
   /** Id of the log that the secrets belong to. */
   readonly log: string;
   /**
-   * Id of the epoch of the log that may use the secrets. A restored log begins a new epoch; null stands for the one
-   * that is opened next.
+   * Id of the log's epoch that may use the secrets. A restored log begins a new epoch, so secrets from a backup have
+   * null here until a process continues the log in that epoch.
    */
   readonly epoch: string | null;
-  /** Place of that log, as messages name it; null if the log may be anywhere. */
+  /**
+   * Place of the log that the secrets belong to, as error messages name it. If it is null, the secrets are bound to no
+   * place, so the log may be moved.
+   */
   readonly place: string | null;
 }
 

@@ -131,8 +131,8 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     async bind(epoch: string, decide: (found: Binding | undefined) => Binding): Promise<void> {
       const { binding: found } = await database.label();
       let binding = decide(found);
-      // An unchanged binding to the log is not written, because a write would make all other processes read their
-      // secrets again.
+      // A binding that `decide` returns unchanged is not written, because each write makes all other processes read
+      // their secrets again.
       if (!isDeepStrictEqual(binding, found)) {
         await database.transact(async (rows) => {
           const label = await rows.label();

@@ -5,7 +5,7 @@ import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { deliver } from "../../sandbox/x/messages.ts";
 import { overhangOf, violationsInSchemes, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
-import { consentRequest, personId, postJson } from "../sandbox/x-client.ts";
+import { consentRequest, personId, postJson } from "../sandbox/call-simulated-x.ts";
 
 declare const refusedByPolicy: string[];
 

@@ -117,7 +117,10 @@ export function startNamedClicks(
   };
 }
 
-/** Names of the clicks for which the log contradicts the service's answer. */
+/**
+ * Clicks, by the names that the test gave them, for which the log contradicts the service's answer or holds the click
+ * twice.
+ */
 export interface ClickLosses {
   /** Clicks that were acknowledged although they are missing in the log, or different there. */
   readonly lost: readonly string[];

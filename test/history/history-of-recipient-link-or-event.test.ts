@@ -199,7 +199,8 @@ test("the history of a message event has its message and the bounds of its run",
             (!("recipient" in data) && !COURSE.includes(type)) ||
             position === asked.position ||
             ("attempt_id" in data && data.attempt_id === attempt));
-        // If a webhook carries the event that asks for the run or message, the history also contains that delivery.
+        // If the event that asks for the run or message is itself dispatched to a webhook, the events about that
+        // dispatch belong to the history too.
         const delivered = familyOf(events, [asked.id]);
         const family = events
           .filter((event) => belongs(event) || delivered.includes(event.position))

@@ -4,7 +4,7 @@ import { createSafeFetch } from "../../src/networks/safe-fetch.ts";
 import { createX } from "../../src/networks/x/x-api.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { openSource } from "../../src/outreach/sources/open-sources.ts";
-import { authorized, personId, postJson } from "../sandbox/x-client.ts";
+import { authorized, personId, postJson } from "../sandbox/call-simulated-x.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
 import { openOutreach, RULES } from "../harness/in-process/simulated-outreach-processes.ts";
 

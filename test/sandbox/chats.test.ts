@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { renderDiscord, renderGoogleChat, renderSlack, renderWhatsapp } from "../../sandbox/render-chat-markup.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { renderTeams } from "../../sandbox/teams.ts";
-import { postJson } from "./x-client.ts";
+import { postJson } from "./call-simulated-x.ts";
 
 let sandbox: Sandbox;
 beforeEach(async () => {

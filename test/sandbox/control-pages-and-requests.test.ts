@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { faultKindsOf } from "../../sandbox/faults.ts";
 import { NETWORKS } from "../../sandbox/network-origins-and-refusals.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { authorized, callX, personId, postJson } from "./x-client.ts";
+import { authorized, callX, personId, postJson } from "./call-simulated-x.ts";
 
 describe("the sandbox's control over HTTP", () => {
   let sandbox: Sandbox;

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { countPixel } from "../../sandbox/meta.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { postJson } from "./x-client.ts";
+import { postJson } from "./call-simulated-x.ts";
 
 let sandbox: Sandbox;
 beforeEach(async () => {

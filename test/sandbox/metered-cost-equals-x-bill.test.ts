@@ -5,7 +5,7 @@ import { createMeter } from "../../src/outreach/network-cost-in-usd.ts";
 import { LIST_ID } from "../../sandbox/x/people.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { safeFetchTo } from "../harness/in-process/local-test-servers.ts";
-import { authorized, personId, postJson } from "./x-client.ts";
+import { authorized, personId, postJson } from "./call-simulated-x.ts";
 
 let sandbox: Sandbox;
 beforeEach(async () => {

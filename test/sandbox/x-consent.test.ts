@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { consent, consentRequest, personId, queryOf } from "./x-client.ts";
+import { consent, consentRequest, personId, queryOf } from "./call-simulated-x.ts";
 
 describe("the sandbox's consent page", () => {
   let sandbox: Sandbox;

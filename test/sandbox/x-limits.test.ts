@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { authorized, callX, personId } from "./x-client.ts";
+import { authorized, callX, personId } from "./call-simulated-x.ts";
 
 const QUARTER_HOUR_MS = 15 * 60_000;
 

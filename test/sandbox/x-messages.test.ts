@@ -1,7 +1,7 @@
 // These tests call the code directly.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { authorized, callX, personId, postJson } from "./x-client.ts";
+import { authorized, callX, personId, postJson } from "./call-simulated-x.ts";
 
 interface Events {
   readonly data?: Record<string, unknown>[];

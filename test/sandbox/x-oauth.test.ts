@@ -3,7 +3,15 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { settingsOf } from "../../sandbox/service-settings.ts";
 import { revokeAll } from "../../sandbox/x/tokens.ts";
-import { ALL_SCOPES, authorizationCode, authorized, callX, postForm, REDIRECT, type Tokens } from "./x-client.ts";
+import {
+  ALL_SCOPES,
+  authorizationCode,
+  authorized,
+  callX,
+  postForm,
+  REDIRECT,
+  type Tokens,
+} from "./call-simulated-x.ts";
 
 describe("the sandbox's OAuth server of X", () => {
   let sandbox: Sandbox;

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { publish } from "../../sandbox/x/invented-posts.ts";
-import { authorized, callX, personId } from "./x-client.ts";
+import { authorized, callX, personId } from "./call-simulated-x.ts";
 
 interface Posts {
   readonly data?: Record<string, string>[];

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { LIST_ID } from "../../sandbox/x/people.ts";
-import { authorized, callX, personId } from "./x-client.ts";
+import { authorized, callX, personId } from "./call-simulated-x.ts";
 
 interface People {
   readonly data?: Record<string, unknown>[];

@@ -14,8 +14,8 @@ test("every import goes to a lower floor", () => {
 });
 
 /**
- * Maximum numbers of modules, and of rooms, that the console imports from. There are several, because its pages show
- * what the rooms read.
+ * Upper limits for the console's imports: the number of imported modules, and of rooms (folders, see FLOORS) that they
+ * are in. The limits are not small, because the console's pages show data that many rooms read.
  */
 const CONSOLE_IMPORTS = { modules: 20, rooms: 8 };
 

@@ -78,7 +78,7 @@ export async function interleave<Name extends string, Result>(
   return results;
 }
 
-/** Returns how many of `count` things are done in a second. */
+/** Measures one call of `work`, which does `count` things, and returns how many of them it does in a second. */
 export async function perSecond(count: number, work: () => unknown): Promise<number> {
   const start = performance.now();
   await work();

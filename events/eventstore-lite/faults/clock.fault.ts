@@ -14,7 +14,10 @@ const DAY_MS = 86_400_000;
 
 /** Settings of the wall clock, one after the other, relative to the true time. */
 const CLOCKS = ["+0", "+1d", "+0", "-1d", "+2d", "+0"];
-/** Number of appends of each lease holder under each setting of the clock. */
+/**
+ * Minimum number of appends that each lease holder makes at each offset of the wall clock, before the test sets the
+ * next one.
+ */
 const APPENDS = 200;
 
 test.skipIf(lacks("faketime"))(

@@ -194,7 +194,7 @@ interface FigureProps {
   readonly children?: ComponentChildren;
 }
 
-/** A number in a list, with its title and explanation. */
+/** Renders a number as an entry of a definition list (`dl`): its title, its value and change, and an explanation. */
 export function Figure({ title, href, value, change, children }: FigureProps): VNode {
   return (
     <div>

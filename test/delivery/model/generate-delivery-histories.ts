@@ -81,8 +81,8 @@ const KNOWING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: undefined };
 const BATCHING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: 8 };
 
 /**
- * Simulated receiver of a webhook that gets events in any order. The one after it gets the events of each stream in
- * order.
+ * RECEIVING is a simulated receiver of a webhook that accepts events in any order. IN_ORDER gets an event only after
+ * all earlier events of the same stream. Both recognise a repeated event at any time.
  */
 const RECEIVING: Kind = { recognisesMs: Infinity, batch: undefined };
 const IN_ORDER: Kind = { ...RECEIVING, isInOrder: true };

@@ -12,7 +12,7 @@ import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { settingsOf } from "../../../sandbox/service-settings.ts";
 import type { XLimits } from "../../../sandbox/x/state.ts";
 import { createVirtualTime, type VirtualTime } from "./self-advancing-clock.ts";
-import { authorized } from "../../sandbox/x-client.ts";
+import { authorized } from "../../sandbox/call-simulated-x.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { METADATA, randomId } from "./temporary-log.ts";
 import { addedOf } from "./make-recipient-and-click-events.ts";

@@ -7,7 +7,7 @@ import type { Signal } from "../../../src/networks/network.ts";
 import { createLineFetch, createSafeFetch } from "../../../src/networks/safe-fetch.ts";
 import { createActivityStream } from "../../../src/networks/x/activity-stream.ts";
 import { secret } from "../../../src/platform/secret.ts";
-import { authorized, callX, personId } from "../../sandbox/x-client.ts";
+import { authorized, callX, personId } from "../../sandbox/call-simulated-x.ts";
 
 let sandbox: Sandbox;
 beforeEach(async () => {

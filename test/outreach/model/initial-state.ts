@@ -40,7 +40,10 @@ export interface Setting {
   readonly pageMax: number;
   /** Seed of the order in which steps that are due at the same time are taken. */
   readonly seed: number;
-  /** True if a single process owns the log. Otherwise no process knows that a lease's holder is dead. */
+  /**
+   * True if a single process owns the log, so that it knows when the holder of a lease is dead. If false, several
+   * processes share the log, and none of them can know that.
+   */
   readonly isOwned: boolean;
   /** True if the followers of the account are recipients too; then no consent is required. */
   readonly followers: boolean;

@@ -342,7 +342,8 @@ function guarded(house: House, projector: Projector, clock: Clock): SocialNetwor
       const result = await network.sendDm(token, recipientId, text);
       if (result.outcome === "stopped") fail("stopped");
       if (result.outcome === "not_permitted" || result.outcome === "recipient_closed") house.refused.add(recipientId);
-      // A failed send counts as two failed calls, because the service retries a read but not a send.
+      // A failed send is recorded as two failures, because it may end a run at once: the service does not retry it. A
+      // failed read is retried first, so it ends a run only if the retry fails too.
       if (result.outcome === "unreachable") for (const what of ["failed", "failed"] as const) fail(what);
       if (result.outcome !== "rate_limited") return result;
       return { ...result, retryAt: result.retryAt + clock() - clockwork.now() };

@@ -106,8 +106,8 @@ export interface House {
   /** Ids of erased people. */
   readonly forgotten: Set<string>;
   /**
-   * Lower-case handle by which the log knew an erased person -> time of the erasure. A later import that has only this
-   * handle may still count as theirs.
+   * Lower-case handle by which the log knew an erased person -> time of the erasure. A later event that has only this
+   * handle may be erased too, although it may mean another person.
    */
   readonly forgottenHandles: Map<string, number>;
   /** Data of events that an erasure treated as those of the erased person. */

@@ -6,7 +6,7 @@ import { release } from "../../../src/recipients/release-held-recipient.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { signalChat, signalRead } from "../../../sandbox/x/activity-subscriptions-and-stream.ts";
 import { METADATA } from "../../harness/in-process/temporary-log.ts";
-import { personId } from "../../sandbox/x-client.ts";
+import { personId } from "../../sandbox/call-simulated-x.ts";
 import { eventually, openSignals } from "./signal-harness.ts";
 
 let sandbox: Sandbox;

@@ -4,7 +4,7 @@ import type { Recorded } from "../../../events/event-types-and-codec.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { signalChat, signalRead } from "../../../sandbox/x/activity-subscriptions-and-stream.ts";
 import { isWhole } from "../../harness/case-count.ts";
-import { personId } from "../../sandbox/x-client.ts";
+import { personId } from "../../sandbox/call-simulated-x.ts";
 import { createPick } from "../model/step-scheduler.ts";
 import { eventually, openSignals, type SignalWorld } from "./signal-harness.ts";
 

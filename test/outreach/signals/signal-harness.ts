@@ -8,7 +8,7 @@ import { secret } from "../../../src/platform/secret.ts";
 import type { OutreachContext } from "../../../src/outreach/run-context.ts";
 import { followSignals } from "../../../src/outreach/signals/follow-messages-and-receipts.ts";
 import { openOutreach } from "../../harness/in-process/simulated-outreach-processes.ts";
-import { authorized, personId } from "../../sandbox/x-client.ts";
+import { authorized, personId } from "../../sandbox/call-simulated-x.ts";
 
 const TERMS = { name: "signals", ttlMs: 15_000, renewMs: 5_000 };
 

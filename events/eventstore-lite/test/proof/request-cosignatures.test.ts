@@ -26,7 +26,10 @@ afterEach(async () => {
   for (const end of stack.splice(0).toReversed()) await end();
 });
 
-/** Opens a log of some events, and a witness that the test asks without a network. */
+/**
+ * Opens an empty log, to which `append` adds events, and a witness, which cosigns the log's heads. `request` asks the
+ * witness by a direct call instead of over HTTP.
+ */
 async function openWorld() {
   const store = await openSqliteStore({ file: newLogPath() });
   stack.push(() => store[Symbol.asyncDispose]());

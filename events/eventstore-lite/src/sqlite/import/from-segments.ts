@@ -68,7 +68,8 @@ function fill(
       }
       for (const key of keys) if (key.last <= end) keep(key);
     }
-    // A copy has at least the log's first epoch, even if it holds no event.
+    // The first epoch is copied even if the copy holds no event, so that every copy has one. A later epoch is copied
+    // only if the copy holds an event of that epoch.
     writeEpochs(
       db,
       epochs.filter(({ after }, index) => index === 0 || after < end),

@@ -90,7 +90,9 @@ function* byPosition<Row extends Placed>(
   }
 }
 
-/** Walks along the stream's versions, which are in the order of its positions. */
+/**
+ * Reads the events of one stream in chunks, in the order of their versions, which is also the order of their positions.
+ */
 function* byStream<Row extends Placed>(
   reader: DatabaseReader,
   { columns, joins }: Shape<Row>,
