@@ -7,7 +7,7 @@ import { plugin } from "bun";
 plugin({
   name: "unchanged",
   setup(build) {
-    build.onLoad({ filter: /src\/log\/signed-heads\.ts$/ }, async ({ path }) => ({
+    build.onLoad({ filter: /src\/log\/sign-heads-and-prove-events\.ts$/ }, async ({ path }) => ({
       contents: await Bun.file(path).text(),
       loader: "ts",
     }));

@@ -5,15 +5,15 @@ import { plugin } from "bun";
  * file SIGNED_HEADS before it stores it, and the role of a dead signer expires soon.
  */
 const CHANGES = [
-  [/src\/log\/signed-heads\.ts$/, "const WRITE_EVERY_MS = 10_000;", "const WRITE_EVERY_MS = 20;"],
+  [/src\/log\/sign-heads-and-prove-events\.ts$/, "const WRITE_EVERY_MS = 10_000;", "const WRITE_EVERY_MS = 20;"],
   [
-    /src\/log\/signed-heads\.ts$/,
+    /src\/log\/sign-heads-and-prove-events\.ts$/,
     "await checkpoints.write(note);",
     `(await import("node:fs")).appendFileSync(process.env["SIGNED_HEADS"] ?? "", JSON.stringify({ by: process.pid, note }) + "\\n");
       await checkpoints.write(note);`,
   ],
   [
-    /src\/log\/lease\.ts$/,
+    /src\/log\/leases-and-roles\.ts$/,
     "export const HARMLESS = { ttlMs: 60_000, renewMs: 20_000 };",
     "export const HARMLESS = { ttlMs: 6_000, renewMs: 1_000 };",
   ],
@@ -22,7 +22,7 @@ const CHANGES = [
 plugin({
   name: "frequent-head-signing",
   setup(build) {
-    build.onLoad({ filter: /src\/log\/(?:signed-heads|lease)\.ts$/ }, async ({ path }) => {
+    build.onLoad({ filter: /src\/log\/(?:sign-heads-and-prove-events|leases-and-roles)\.ts$/ }, async ({ path }) => {
       let contents = await Bun.file(path).text();
       for (const [file, before, after] of CHANGES) {
         if (!file.test(path)) continue;

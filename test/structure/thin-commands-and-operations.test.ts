@@ -37,7 +37,7 @@ const TAKEN: Readonly<Record<string, readonly string[]>> = {
  * service.
  */
 const ENGINES =
-  /^src\/(?:vault\/|networks\/(?!hide-personal-codes\.ts)|log\/(?:decide-and-append|lease|store-backends|log-files)\.ts|service\/service\.ts)/;
+  /^src\/(?:vault\/|networks\/(?!hide-personal-codes\.ts)|log\/(?:decide-and-append|leases-and-roles|store-backends|log-file-paths)\.ts|service\/service\.ts)/;
 
 const IMPORT = /^(import(?: type)?|\} from|export .* from)(?:\s*\{([^}]*)\} from)?\s*"([^"]+)";$/gm;
 
