@@ -12,8 +12,8 @@ import { name, newEvent } from "./event-arbitraries.ts";
 import { countCases } from "../harness/case-count.ts";
 
 /**
- * Number of random histories. It is small, because each history creates two logs; export-formats.test.ts tests single lines in
- * a thousand runs.
+ * Number of random histories. It is small, because each history creates two logs; export-formats.test.ts tests single
+ * lines in a thousand runs.
  */
 const RUNS = countCases(25);
 

@@ -3,19 +3,20 @@ import { expect, test } from "bun:test";
 import { Glob } from "bun";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { sourceFiles } from "../structure/imports.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
 /**
- * Patterns of the source files that a preload changes while they are loaded, such as `/src\/metrics\/metrics\.ts$/`. A
- * preload whose pattern fits no file would change nothing, and its benchmark would compare nothing.
+ * Finds the patterns of source files that a preload changes while they are loaded. If a pattern fitted no file, the
+ * preload would change nothing, and its benchmark would compare nothing.
  */
-const REPLACED = /\/(src\\\/[^\n]+?\\\.ts\$)\//g;
+const CHANGED = /\/(src\\\/[^\n]+?\\\.ts\$)\//g;
 
-const sources = [...new Glob("src/**/*.ts").scanSync(ROOT)];
+const sources = sourceFiles(ROOT);
 
 test.each([...new Glob("test/{bench,faults}/*.ts").scanSync(ROOT)].sort().filter(isPreload))(
-  "each file that %s replaces exists",
+  "each file that %s changes exists",
   (file) => {
     const patterns = patternsIn(file);
     expect(patterns.filter((pattern) => !sources.some((source) => new RegExp(pattern).test(source)))).toEqual([]);
@@ -32,5 +33,5 @@ function isPreload(file: string): boolean {
 }
 
 function patternsIn(file: string): readonly string[] {
-  return [...readFileSync(join(ROOT, file), "utf8").matchAll(REPLACED)].map(([, pattern = ""]) => pattern);
+  return [...readFileSync(join(ROOT, file), "utf8").matchAll(CHANGED)].map(([, pattern = ""]) => pattern);
 }

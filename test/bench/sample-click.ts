@@ -8,7 +8,9 @@ export const CLICK = JSON.stringify({
   user_agent: "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0",
 });
 
-/** The same click with a placeholder for its time of sending in µs since the epoch, which http-load-client.ts fills in. */
+/**
+ * The same click with a placeholder for its time of sending in µs since the epoch, which http-load-client.ts fills in.
+ */
 export const STAMPED_CLICK = CLICK.replace("fbclid=", `sent=${"0".repeat(16)}&fbclid=`);
 
 export const CLICK_PATH = "/api/tracking/event";

@@ -1,6 +1,6 @@
 /**
- * The in-process harness runs parts of the service in the test's process, without starting the service. The log is real and
- * in a temporary folder.
+ * The in-process harness runs parts of the service in the test's process, without starting the service. The log is real
+ * and in a temporary folder.
  */
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";

@@ -103,8 +103,8 @@ const apart = fc.constantFrom(
 const jumps = fc.constantFrom(-25 * HOUR_MS, -HOUR_MS, -40_000, -1_000, 1_000, 25_000, 40_000, 4 * MINUTE_MS, HOUR_MS);
 
 /**
- * fast-check generators of the commands about campaigns. A random test of the campaign rules (search-random-histories.ts) generates only
- * these commands.
+ * fast-check generators of the commands about campaigns. A random test of the campaign rules
+ * (search-random-histories.ts) generates only these commands.
  */
 export const campaignCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("runs of campaigns", chain, runChain),

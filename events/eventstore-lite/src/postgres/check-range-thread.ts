@@ -1,4 +1,4 @@
-// Checks a range of a log in a PostgreSQL database; started by verify.ts.
+// Checks a range of a log in a PostgreSQL database; started by start-verification-thread.ts.
 import { answerTask } from "../thread-task.ts";
 import type { Range } from "../sqlite/verify/check-result-types.ts";
 import { checkRange } from "./verify-event-range.ts";
