@@ -1,6 +1,6 @@
 // These tests operate pages in a browser.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Page, Route } from "playwright-core";
 import { overhangOf, violationsInSchemes } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { operatorOf, type Operator } from "../harness/browser-operator.ts";
@@ -73,6 +73,46 @@ describe.skipIf(!hasBrowser)("the frame of the console", () => {
     await page.keyboard.press("ArrowUp");
     await Promise.all([page.waitForURL(/\/people\?search=te$/), page.keyboard.press("Enter")]);
   });
+
+  test.each(WIDTHS)(
+    "late suggestions neither change an arrow key's choice nor open a closed list, at %d px",
+    async (width) => {
+      const page = await openAt(width, "/people");
+      const list = page.getByRole("listbox", { name: "Suggestions" });
+      const chosen = list.getByRole("option", { selected: true });
+      const held: Route[] = [];
+      await page.route(/[?&]q=tess?&/, (route) => void held.push(route));
+      const type = async (letter: string): Promise<void> => {
+        const fetched = page.waitForRequest(/\/find\?/);
+        await page.keyboard.type(letter);
+        await fetched;
+      };
+      const answer = async (): Promise<void> => {
+        const answered = page.waitForEvent("requestfinished");
+        await held.shift()!.continue();
+        await answered;
+        await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+      };
+      const open = async (): Promise<void> => {
+        await page.getByRole("combobox", { name: /^Why did/ }).fill("te");
+        await list.waitFor();
+        await type("s");
+      };
+
+      await open();
+      await page.keyboard.press("ArrowDown");
+      await answer();
+      expect(await chosen.innerText()).toContain("tessa_tunes");
+      await type("s");
+      await page.keyboard.press("Escape");
+      await answer();
+      expect(await list.isVisible()).toBe(false);
+      await open();
+      await page.keyboard.press("ArrowDown");
+      await Promise.all([page.waitForURL(/\/people\/@tessa_tunes$/), page.keyboard.press("Enter")]);
+      await page.unrouteAll();
+    },
+  );
 
   test.each(WIDTHS)("three clicks lead from Overview to a new follow-up campaign, at %d px", async (width) => {
     const page = await openAt(width, "/");

@@ -26,16 +26,21 @@ for (const [name, value] of [
 let rest;
 /** Text of the search box for which the list shows suggestions; empty while the list is hidden. */
 let shown = "";
+/** Text of the search box for which suggestions were last fetched; empty once the list was closed. */
+let asked = "";
+/** True once an arrow key chose an option since the last change of the text. */
+let picked = false;
 
 function close() {
   clearTimeout(rest);
-  shown = "";
+  shown = asked = "";
   list.hidden = true;
   field.setAttribute("aria-expanded", "false");
   field.removeAttribute("aria-activedescendant");
 }
 
 const options = () => [...list.querySelectorAll("[role=option]")];
+const chosenOption = () => options().find((option) => option.ariaSelected === "true");
 
 function choose(option) {
   for (const one of options()) one.setAttribute("aria-selected", String(one === option));
@@ -46,9 +51,10 @@ function choose(option) {
 async function suggest() {
   const query = new URLSearchParams(new FormData(form));
   query.set("suggest", "");
-  const wanted = field.value;
+  const wanted = (asked = field.value);
   const page = await fetchPage(`/find?${query}`);
-  if (wanted !== field.value || document.activeElement !== field) return;
+  if (wanted !== asked || wanted !== field.value || document.activeElement !== field) return;
+  const chosen = picked ? chosenOption()?.href : undefined;
   list.replaceChildren(...page.querySelector("#found").children);
   for (const group of list.children) {
     group.setAttribute("role", "group");
@@ -68,28 +74,30 @@ async function suggest() {
   shown = wanted;
   list.hidden = false;
   field.setAttribute("aria-expanded", "true");
-  choose(first);
+  choose(options().find(({ href }) => href === chosen) ?? first);
 }
 
 field.addEventListener("input", () => {
   clearTimeout(rest);
+  picked = false;
   if (field.value.trim() === "") return close();
   rest = setTimeout(() => suggest().catch(close), REST_MS);
 });
 
 field.addEventListener("keydown", (event) => {
   const all = options();
-  const at = all.findIndex((option) => option.ariaSelected === "true");
+  const at = all.indexOf(chosenOption());
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (event.key === "Escape" && !list.hidden) {
-    event.preventDefault();
+  if (event.key === "Escape") {
+    if (!list.hidden) event.preventDefault();
     close();
   } else if (list.hidden) {
     return;
   } else if (step !== undefined) {
     event.preventDefault();
+    picked = true;
     choose(all[(at + step + all.length) % all.length]);
-  } else if (event.key === "Enter" && shown === field.value) {
+  } else if (event.key === "Enter" && (picked || shown === field.value)) {
     event.preventDefault();
     all[at].click();
   }
