@@ -145,7 +145,10 @@ export const BURST_GAP_MS = 2_000;
  */
 export const SUSPECTED_PER_SEND = 5;
 
-/** Maximum number of messages remembered. One is in flight at a time, so only a defect could leave more. */
+/**
+ * Maximum number of recent messages kept to recognize the networks' own fetches of their links. A message is dropped
+ * seconds after its outcome, so only a defect or very fast sending fills the limit.
+ */
 export const SENDS_MAX = 100;
 
 /**

@@ -64,7 +64,7 @@ export interface Message {
   readonly seen: number;
   /** Position of the first reply; 0 if there is none. */
   readonly replied: number;
-  /** Position of the first opt-out; 0 if there is none. */
+  /** Position of the first opt-out after this message and before the recipient's next one; 0 if there is none. */
   readonly opted_out: number;
   /** Clicks of the message's recipient; null if the recipient did not grant tracking, or revoked it. */
   readonly tracked: TrackedClicks | null;

@@ -417,7 +417,10 @@ function makeRoom(entries: Map<string, unknown>): void {
   }
 }
 
-/** Records in the news that a late channel sends again. */
+/**
+ * Ends a channel's open trouble `late` in the news, and adds the event to it, once the channel sends again or is
+ * removed. Does nothing if no such trouble is open.
+ */
 function recover(state: News, channel: ChannelName, position: number, at: number, isRemoved = false): void {
   const late = state.troubles.get(troubleKey("late", channel, ""));
   if (late?.isOpen !== true) return;

@@ -5,7 +5,10 @@ import type { Projection } from "./projection.ts";
 export interface SourceCursor {
   /** Cursor of the page to read next; null to start from the top. */
   next: string | null;
-  /** Newest entry (a user or a post) of each page that the current pass has read, in the order of the pages. */
+  /**
+   * First user of each page that the current pass has read, at most {@link LANDMARKS_MAX}; in a search, only the newest
+   * post of the first page. The next pass ends where it finds one of them.
+   */
   newest: string[];
   /**
    * Newest entries (users or posts) on the pages of completed passes, newest first. Everything below any of them in the

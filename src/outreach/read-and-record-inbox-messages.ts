@@ -212,7 +212,7 @@ export function isUndecided(
 }
 
 /**
- * True if the sender's clicks are tracked when this message objects: tracking is not denied yet, and no consent is
+ * True if an objection to tracking in this message must be recorded: tracking is not denied yet, and no consent is
  * newer than the message. The network may show a message twice.
  */
 function isTrackedAt({ contacts }: OutreachState, recipient: Recipient, createdAt: number): boolean {

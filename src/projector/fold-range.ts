@@ -20,8 +20,8 @@ export interface FoldRange {
 }
 
 /**
- * Number of events folded before a check if other work waits for its turn. A check costs as much as a tenth of an
- * event.
+ * A fold checks at each event whose position is a multiple of this number if its time slice is over, so that other work
+ * has its turn. One check costs as much as a tenth of an event.
  */
 export const STEP_EVENTS = 32;
 

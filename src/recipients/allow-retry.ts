@@ -6,7 +6,10 @@ import { handle, type AppendDecision } from "../log/decide-and-append.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
-/** Reason why a recipient whose message failed gets no second one. */
+/**
+ * Reasons for which the request to write once more to a recipient is refused. With `nothing_to_retry`, no message to
+ * the recipient failed in the campaign.
+ */
 export type RetryRefusal = "unknown_recipient" | "suppressed" | "nothing_to_retry";
 
 /**

@@ -62,7 +62,10 @@ async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   return `this version can read the newest event of each of ${newest.length} types`;
 }
 
-/** Checks that vault and keys can be opened. Changes nothing, and fails if they have another version's format. */
+/**
+ * Checks for a log in files that vault and keys can be opened, and changes nothing. Finds a fault if they have another
+ * version's format. Returns no findings for a log on a server.
+ */
 async function examineSecrets(config: Config): Promise<readonly Finding[]> {
   // To open secrets on a server would create their tables, if they are missing.
   if (config.log.kind === "postgres") return [];

@@ -28,7 +28,10 @@ export type StableKeyPurpose = (typeof STABLE)[number];
 /** Name of the secret that holds both master keys while a rotation replaces one by the other. */
 const ROTATION = "rotation";
 
-/** Opens the vault, or creates it. Throws KeyMismatch and other ServiceErrors; nothing is changed then. */
+/**
+ * Opens the vault, or creates it. Throws KeyMismatch if the master key is another one, and changes nothing. If creating
+ * it fails halfway, the next opening adds the missing keys.
+ */
 export async function openVault(place: SecretPlace, master: Uint8Array): Promise<Vault> {
   const store = await openSecretStore({ place, master });
   try {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { ClickChannel } from "../../events/channel-and-lane-names.ts";
 import { startServer, type Server } from "./start-service-process.ts";
 
-/** Settings of the service that direct the requests to all networks to one address. */
+/** Settings that turn on the channels for Meta, Slack and Telegram, and direct all their requests to one address. */
 export function networkSettings(url: string) {
   return {
     META_PIXEL_ID: "1",

@@ -286,8 +286,8 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     await instances.start(place);
   },
   /**
-   * Kills the instances that make the run and that send to the chat. They restart once other instances hold all of
-   * their roles.
+   * Kills the instances that make the run and that send to the chat. They start again once others hold their roles, and
+   * a new run has begun or the quota is used up.
    */
   async takeover({ instances, clocks, triggers, figures }) {
     // All clocks are set right, so that the instance that remains after the kills can make runs.

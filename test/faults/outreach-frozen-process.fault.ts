@@ -22,7 +22,10 @@ const EXIT_RUNNING = 75;
 
 interface Moment {
   readonly what: string;
-  /** X's reaction to the request that the run makes when the process is stopped. */
+  /**
+   * Fault with which X answers the request for message {@link STOPPED_AT}, after which the process is stopped. If
+   * undefined, X accepts the message, and the process is stopped before the next one.
+   */
   readonly fault: Pick<Fault, "kind" | "retryAfter"> | undefined;
   /** Outcome that the log finally has for the message at which the process was stopped. */
   readonly fate: "found sent" | "not delivered" | "sent by another run";

@@ -128,7 +128,10 @@ export function operationsOf(text: string): Operation[] {
   );
 }
 
-/** The document with each reference replaced by the named schema. */
+/**
+ * Parses an OpenAPI document, and puts the named schema in place of each reference, except that to the members which
+ * all problems share.
+ */
 export function parseDocument(text: string): unknown {
   const { components } = JSON.parse(text) as OpenApi;
   return JSON.parse(text, (_name, value) => findNamed(value, components.schemas));

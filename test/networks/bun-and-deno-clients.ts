@@ -93,7 +93,10 @@ function openDenoClient(): Client {
   };
 }
 
-/** Returns the answer, or throws the fault with the program's view of it in `shown`. */
+/**
+ * Returns the answer that the client's process got. If the call failed, throws its error, with the text that `inspect`
+ * gives for the error in that process as `shown`.
+ */
 function answerOf(ended: Ended): NetworkAnswer {
   if ("answer" in ended) return { ...ended.answer, headers: new Headers(ended.answer.headers) };
   const { kind, certainlyNotSent, shown } = ended.fault;

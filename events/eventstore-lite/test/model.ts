@@ -26,7 +26,8 @@ interface Outcome {
 /** Model of a log in memory, with one lease, that says what a store should answer. */
 export interface Model {
   /**
-   * Returns the expected answer to a step: the outcome or the refusal of an append, or the token of an acquired lease.
+   * Returns what a store should answer to a step: the outcome or refusal of an append, the token of a lease, undefined
+   * if another holder has the lease, or `released`.
    */
   answer(step: Exclude<Step, { kind: "pass" }>, nowMs: number): unknown;
   head(): number;

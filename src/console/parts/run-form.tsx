@@ -30,13 +30,19 @@ export function hindranceAtX({ settings, stateNow }: View, back = "/"): Hindranc
 
 const SET_UP = { href: "/setup", label: "What to set up" } as const;
 
-/** Returns why neither a run nor a dry run may start now. Undefined if one may, or while a run is in progress. */
+/**
+ * Returns why neither a run nor a dry run may start now; undefined if nothing hinders. A run in progress is no
+ * hindrance here.
+ */
 function hindranceToRun(view: View, back?: string): Hindrance | undefined {
   const hasMessage = view.settings.template !== undefined || listOpenCampaigns(view.stateNow("campaigns")).length > 1;
   return hindranceAtX(view, back) ?? (hasMessage ? undefined : { why: "No message is configured", nextStep: SET_UP });
 }
 
-/** Returns why a run would be refused now. Undefined if it may start, or while a run is in progress. */
+/**
+ * Returns why a run would be refused now; undefined if it may start. While a run is in progress, quota and sending
+ * window hinder nothing, but a missing authorization or message does.
+ */
 export function hindranceToSend(view: View): Hindrance | undefined {
   return hindranceToRun(view) ?? readRunRefusal(view, view.settings);
 }

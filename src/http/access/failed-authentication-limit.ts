@@ -80,7 +80,7 @@ export function shareFailures(
 }
 
 /**
- * Maximum number of networks whose next place an instance remembers. With more, it forgets all of them, and tries the
- * places from the first one again.
+ * Maximum number of networks of callers for which an instance remembers the next free place in the database. With more,
+ * the instance forgets them all, and tries the places from the first one again.
  */
 const ADDRESSES_MAX = 50_000;

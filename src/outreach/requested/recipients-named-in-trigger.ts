@@ -52,8 +52,8 @@ interface Refused {
 }
 
 /**
- * Makes an event for each recipient that a caller requested and that the run does not reach, without recording a skip.
- * Recipients that no caller requested need no event.
+ * Makes an event for each refused recipient that a caller requested, unless the run records that it skips the
+ * recipient. Recipients that no caller requested need no event.
  */
 export function toNotReached(current: RunState | null, run_id: string, refused: readonly Refused[]): NewEvent[] {
   return refused.flatMap(({ recipient, verdict }): NewEvent[] => {

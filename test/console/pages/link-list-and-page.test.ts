@@ -275,7 +275,7 @@ describe("the page of a link", () => {
 
 const legendOf = async (page: string) => (await textsAt(page, ".legend li")).map(({ text }) => text);
 
-/** Returns the sentence of a page about the hour with the most clicks. */
+/** Finds the sentence about the hour with the most clicks in the HTML of a page; undefined if the page has none. */
 async function sentenceOf(page: string): Promise<string | undefined> {
   return (await textsAt(page, "main p")).find(({ text }) => text.startsWith("Most clicks"))?.text;
 }

@@ -87,7 +87,7 @@ export interface ArchiveTable extends SegmentList, StreamList {
   streamPlaces(stream: string): Awaitable<readonly StreamPlace[]>;
 }
 
-/** The segments of a log that were read so far. */
+/** Keeps in memory the database's list of a log's archived segments, as far as the list was read. Reads no segment. */
 export interface Catalogue {
   /** End of the archive when it was last read; it only grows. */
   readonly end: number;

@@ -1,6 +1,6 @@
 /**
- * The service preloads this file. It makes errors of the runtime repeat all that was passed to the failed call, and at
- * SIGUSR2 throws such an error outside of any request.
+ * The service preloads this file. Each request that the service sends then fails with an error that repeats the
+ * request's address, headers and body. At SIGUSR2 the process throws another error, outside of any request.
  */
 import { ClientRequest } from "node:http";
 

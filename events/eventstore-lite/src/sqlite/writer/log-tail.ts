@@ -19,7 +19,10 @@ export interface Head {
   hash: Uint8Array;
 }
 
-/** The state that the next event builds on: the log's head, each stream's version, each type's row. */
+/**
+ * State on which the next event builds: the log's head, the version of each stream, and the row number of each event
+ * type in the database.
+ */
 export interface Tail {
   readonly head: Head;
   stream(name: string): StreamTail;
