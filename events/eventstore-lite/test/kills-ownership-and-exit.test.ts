@@ -49,10 +49,11 @@ test("a second owner in the same process is refused", async () => {
   expect(await refusalOf(openSqliteStore({ file, owner: true }))).toBeInstanceOf(StoreOwned);
 });
 
-test("an unreferenced owner stays the owner over garbage collections", () => {
+test("an unreferenced owner stays the owner over a garbage collection", () => {
   const file = newLogPath();
   takeOwnership(file, "forgotten", 0);
-  for (let round = 0; round < 10; round += 1) Bun.gc(true);
+  // One collection closes a lock without references, and takes long in a process that has run many tests.
+  Bun.gc(true);
   expect(() => takeOwnership(file, "second", 0)).toThrow("forgotten");
 });
 
