@@ -23,17 +23,18 @@ for (const [name, value] of [
   field.setAttribute(name, value);
 }
 
+/** Timer that the last change of the text started; undefined once the list was closed. */
 let rest;
-/** Text of the search box for which the list shows suggestions; empty while the list is hidden. */
+/**
+ * Text of the search box for which Enter follows the chosen suggestion: the list shows its suggestions, or an arrow key
+ * chose one while the text was in the box. Empty while the list is hidden.
+ */
 let shown = "";
-/** Text of the search box for which suggestions were last fetched; empty once the list was closed. */
-let asked = "";
-/** True once an arrow key chose an option since the last change of the text. */
-let picked = false;
 
 function close() {
   clearTimeout(rest);
-  shown = asked = "";
+  rest = undefined;
+  shown = "";
   list.hidden = true;
   field.setAttribute("aria-expanded", "false");
   field.removeAttribute("aria-activedescendant");
@@ -51,10 +52,11 @@ function choose(option) {
 async function suggest() {
   const query = new URLSearchParams(new FormData(form));
   query.set("suggest", "");
-  const wanted = (asked = field.value);
+  const [wanted, timer] = [field.value, rest];
   const page = await fetchPage(`/find?${query}`);
-  if (wanted !== asked || wanted !== field.value || document.activeElement !== field) return;
-  const chosen = picked ? chosenOption()?.href : undefined;
+  // The text has changed, or the list was closed, which a blur does too.
+  if (timer !== rest) return;
+  const chosen = shown === wanted ? chosenOption()?.href : undefined;
   list.replaceChildren(...page.querySelector("#found").children);
   for (const group of list.children) {
     group.setAttribute("role", "group");
@@ -79,7 +81,6 @@ async function suggest() {
 
 field.addEventListener("input", () => {
   clearTimeout(rest);
-  picked = false;
   if (field.value.trim() === "") return close();
   rest = setTimeout(() => suggest().catch(close), REST_MS);
 });
@@ -95,9 +96,9 @@ field.addEventListener("keydown", (event) => {
     return;
   } else if (step !== undefined) {
     event.preventDefault();
-    picked = true;
+    shown = field.value;
     choose(all[(at + step + all.length) % all.length]);
-  } else if (event.key === "Enter" && (picked || shown === field.value)) {
+  } else if (event.key === "Enter" && shown === field.value) {
     event.preventDefault();
     all[at].click();
   }
