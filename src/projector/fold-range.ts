@@ -20,8 +20,8 @@ export interface FoldRange {
 }
 
 /**
- * A fold checks at each event whose position is a multiple of this number if its time slice is over, so that other work
- * has its turn. One check costs as much as a tenth of an event.
+ * Number of positions in the log between two checks if the fold's time slice is over, so that other work has its turn.
+ * One check costs as much as a tenth of an event.
  */
 export const STEP_EVENTS = 32;
 

@@ -7,7 +7,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
 /**
- * Reasons for which the request to write once more to a recipient is refused. With `nothing_to_retry`, no message to
+ * Reason for which a request to write once more to a recipient is refused. With `nothing_to_retry`, no message to
  * the recipient failed in the campaign.
  */
 export type RetryRefusal = "unknown_recipient" | "suppressed" | "nothing_to_retry";

@@ -129,8 +129,8 @@ export function operationsOf(text: string): Operation[] {
 }
 
 /**
- * Parses an OpenAPI document, and puts the named schema in place of each reference, except that to the members which
- * all problems share.
+ * Parses an OpenAPI document, and puts the named schema in place of each reference. Only the reference to the members
+ * that all problems share stays.
  */
 export function parseDocument(text: string): unknown {
   const { components } = JSON.parse(text) as OpenApi;

@@ -52,7 +52,7 @@ test("a second owner in the same process is refused", async () => {
 test("an unreferenced owner stays the owner over a garbage collection", () => {
   const file = newLogPath();
   takeOwnership(file, "forgotten", 0);
-  // One collection closes a lock without references, and takes long in a process that has run many tests.
+  // One collection is enough to close a lock without references. Each takes long in a process that has run many tests.
   Bun.gc(true);
   expect(() => takeOwnership(file, "second", 0)).toThrow("forgotten");
 });

@@ -30,10 +30,7 @@ export function hindranceAtX({ settings, stateNow }: View, back = "/"): Hindranc
 
 const SET_UP = { href: "/setup", label: "What to set up" } as const;
 
-/**
- * Returns why neither a run nor a dry run may start now; undefined if nothing hinders. A run in progress is no
- * hindrance here.
- */
+/** Returns why neither a run nor a dry run may start now; undefined if one may. Ignores a run in progress. */
 function hindranceToRun(view: View, back?: string): Hindrance | undefined {
   const hasMessage = view.settings.template !== undefined || listOpenCampaigns(view.stateNow("campaigns")).length > 1;
   return hindranceAtX(view, back) ?? (hasMessage ? undefined : { why: "No message is configured", nextStep: SET_UP });
@@ -41,7 +38,7 @@ function hindranceToRun(view: View, back?: string): Hindrance | undefined {
 
 /**
  * Returns why a run would be refused now; undefined if it may start. While a run is in progress, quota and sending
- * window hinder nothing, but a missing authorization or message does.
+ * window are not checked.
  */
 export function hindranceToSend(view: View): Hindrance | undefined {
   return hindranceToRun(view) ?? readRunRefusal(view, view.settings);
