@@ -223,12 +223,14 @@ function asOther(): readonly string[] {
 
 /** Creates the server's folder outside the folder of the test run, which an unprivileged user may not enter. */
 function newDirectory(durable: boolean): string {
+  // The libraries are found first, so that no folder is left behind if npm has put no binaries there.
+  const libraries = findLibraries();
   const memory = "/dev/shm";
   const directory = mkdtempSync(
     join(!durable && existsSync(memory) ? memory : "/var/tmp", "eventstore-lite-postgres-"),
   );
   for (const name of ["data", "lib"]) mkdirSync(join(directory, name), { mode: 0o700 });
-  linkLibraries(join(directory, "lib"));
+  for (const { name, source } of libraries) symlinkSync(source, join(directory, "lib", name));
   if (process.getuid?.() === 0)
     for (const path of [directory, join(directory, "data")]) chownSync(path, NOBODY, NOBODY);
   return directory;
@@ -241,18 +243,17 @@ function binaries(): string {
 }
 
 /**
- * Creates the symbolic links that PostgreSQL's libraries need. An npm package cannot hold links: it lists them, for a
+ * Returns the symbolic links that PostgreSQL's libraries need. An npm package cannot hold links: it lists them, for a
  * script to make.
  */
-function linkLibraries(directory: string): void {
+function findLibraries(): readonly { readonly name: string; readonly source: string }[] {
   const links = JSON.parse(readFileSync(join(binaries(), "pg-symlinks.json"), "utf8")) as readonly {
     readonly source: string;
     readonly target: string;
   }[];
-  for (const { source, target } of links) {
-    if (dirname(target) !== "native/lib") continue;
-    symlinkSync(join(binaries(), "..", source), join(directory, basename(target)));
-  }
+  return links
+    .filter(({ target }) => dirname(target) === "native/lib")
+    .map(({ source, target }) => ({ name: basename(target), source: join(binaries(), "..", source) }));
 }
 
 async function run(command: readonly string[], environment: Record<string, string | undefined>): Promise<void> {
