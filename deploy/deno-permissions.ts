@@ -50,7 +50,10 @@ function flags(): readonly string[] {
   ];
 }
 
-/** Ends the program where a value would be split: by the shell at white space, by Deno at a comma, which escapes neither. */
+/**
+ * Returns the Deno flag that permits access to `values`. Prints an error and exits if a value has white space, at which
+ * the shell would split it, or a comma, at which Deno would.
+ */
 function list(name: string, values: readonly string[]): string {
   for (const value of values) {
     const [separator] = /[\s,]/.exec(value) ?? [];
@@ -85,7 +88,10 @@ function databasesOf(log: LogConfig): readonly URL[] {
   return [...new Set([log, log.keys].map(({ url }) => url.reveal()))].flatMap((url) => urlsOf(url) ?? []);
 }
 
-/** The files of certificates that vouch for databases; `system` is none. */
+/**
+ * Returns the paths of the certificate files (`sslrootcert`) with which the service verifies its databases. Leaves out
+ * the value `system`, which names the system's certificates and is not a file.
+ */
 function authoritiesOf(log: LogConfig): readonly string[] {
   const named = databasesOf(log).flatMap(({ searchParams }) => searchParams.get("sslrootcert") ?? []);
   return [...new Set(named)].filter((name) => name !== "system");

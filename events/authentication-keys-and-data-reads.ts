@@ -19,9 +19,9 @@ const authenticationsFailed = defineEvent(
        * 401 a minute.
        */
       turned_away: Type.Integer(),
-      /** Time of the first wrong token. */
+      /** Time at which the first of the counted requests with a wrong API token arrived. */
       since: Type.String(),
-      /** Time of the last wrong token. */
+      /** Time of the last wrong API token that the event counts. */
       until: Type.String(),
     },
     closed,

@@ -27,7 +27,10 @@ export const LogRestored = defineEvent(
        * LogRestored.
        */
       epoch: Type.String(),
-      /** Last position of the log when it was opened, including events that commands have appended to the copy. */
+      /**
+       * Last position that the log held when a service first opened it in the new epoch. Events that commands had
+       * appended to the restored, imported or copied log by then are included.
+       */
       found_position: Type.Integer(),
       found_hash: Type.String(),
     },

@@ -36,7 +36,10 @@ export const audience = Type.Object(
      * have replied.
      */
     replied: Type.Optional(Type.Literal(true)),
-    /** True if the message of the campaign in `messaged` must have failed; absent if it must have been sent. */
+    /**
+     * Condition on the message that the campaign in `messaged` prepared for the recipient. True: its sending must have
+     * failed. Absent: it must have been sent.
+     */
     failed: Type.Optional(Type.Literal(true)),
   },
   closed,

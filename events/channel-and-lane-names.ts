@@ -70,8 +70,8 @@ export function lanesOf(channel: ChannelName): readonly Lane[] {
 }
 
 /**
- * Returns the lane of a channel for dispatches that no caller waits for: a webhook's events, or another channel's
- * clicks.
+ * Returns the lane (queue of a channel) for dispatches that no caller waits for: `events` for a webhook, `clicks` for
+ * any other channel.
  */
 export function backlogLaneOf(channel: ChannelName): Lane {
   return isWebhook(channel) ? "events" : "clicks";

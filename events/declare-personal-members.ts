@@ -102,7 +102,10 @@ export function erasedPerson(mark: string): string {
   return ERASED_PERSON + mark;
 }
 
-/** Returns the mark in the id of an erased recipient; undefined for every other id. */
+/**
+ * Returns the part of an erased recipient's id that tells the recipient from other erased recipients; undefined for the
+ * id of a recipient who was not erased.
+ */
 export function markOfErased(id: string): string | undefined {
   return id.startsWith(ERASED_PERSON) ? id.slice(ERASED_PERSON.length) : undefined;
 }

@@ -49,7 +49,9 @@ export function requestsDispatch(event: Folded, channel: ChannelName): boolean {
 export interface Subscription {
   readonly from: number;
   readonly types: readonly string[];
-  /** Keyed hash of the address of the webhook's receiver; absent if the webhook carries nothing. */
+  /**
+   * Keyed hash of the address to which the webhook sends events; absent if the webhook is unsubscribed and sends none.
+   */
   readonly receiver?: string;
   readonly filter?: string;
 }

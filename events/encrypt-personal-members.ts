@@ -17,8 +17,8 @@ export interface Ciphertexts {
   close(events: readonly NewEvent[]): Awaitable<readonly Encoded[]>;
   open(stored: readonly Stored[]): Awaitable<readonly Opened[]>;
   /**
-   * True if a reader may get the event as it was passed to `close`, without decryption. If the event has personal data,
-   * this is true only once, and never after encryption keys were deleted.
+   * True if a reader may get the event as it was before encryption, without decrypting it. For an event with personal
+   * data, only the first call returns true, and none does after encryption keys were deleted.
    */
   isOpen(event: NewEvent): boolean;
   /**

@@ -332,8 +332,8 @@ export const SourceRead = withPersonal(
         /** Cursor with which the next page begins; absent if this was the last one. */
         next: Type.Optional(Type.String()),
         /**
-         * The page's first recipient or, in a search, the newest post of the pass's first page. A later pass over the
-         * source ends when it reaches this entry.
+         * Entry at which a later reading of this source ends, because the log has the rest: the first recipient of this
+         * page or, in a search, the newest post. In a search, only the first page has this member.
          */
         newest: Type.Optional(Type.String()),
         people: Type.Integer(),

@@ -21,8 +21,8 @@ export const ProjectionRebuilt = defineEvent(
 );
 
 /**
- * Event: a caller asked what other rules would have done with the log up to `position`. `rules`: names of the rules
- * that differed, without their values. Nothing else about the question or its answer is recorded.
+ * Event: a caller asked how the recorded runs, up to `position`, would have gone under other sending rules. `rules`:
+ * names of the rules that the caller changed, without their values. No more of the question or its answer is recorded.
  */
 export const WhatIfAsked = defineEvent(
   "WhatIfAsked",

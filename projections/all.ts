@@ -83,7 +83,10 @@ const rewinds: { readonly [Name in ProjectionName]?: Rewind<StateOf<Name>> } = {
   results: rewindResults,
 };
 
-/** Returns the rewind of a projection; undefined if its past states have to be folded from the log. */
+/**
+ * Returns the function that restores past states of a projection from its present state; undefined if they have to be
+ * folded from the log.
+ */
 export function rewindOf(name: ProjectionName): Rewind<unknown> | undefined {
   return rewinds[name] as Rewind<unknown> | undefined;
 }

@@ -33,7 +33,9 @@ export interface JudgedClick {
   name: string;
   /** Time of the click in ms since 1970. */
   at: number;
-  /** The member `visitor` of the click's event. */
+  /**
+   * Number derived from a hash of the click's visitor, which updates the estimate of the link's visitors on that day.
+   */
   visitor?: number;
 }
 
@@ -308,8 +310,8 @@ interface LinkRequest {
 }
 
 /**
- * Judges a request, and the click that waited for it. A person's click is suspected if the previous or next request for
- * its link is {@link BURST_GAP_MS} away at most, and {@link isSoonAfter} holds for both.
+ * Judges a link's request, and the click before it that had no verdict yet. A person's click is suspected if the
+ * previous or next request is at most {@link BURST_GAP_MS} away and {@link isSoonAfter} holds for both.
  */
 export function judgeRequest<State extends Fetches>(
   state: State,

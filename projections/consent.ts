@@ -27,7 +27,10 @@ type Named = Readonly<Record<string, ConsentEvidence>>;
 /** The known consent of a recipient. */
 export interface Consent {
   basis: Basis;
-  /** Evidence for the present basis, from the newest record that gave some; null if none did. */
+  /**
+   * Evidence for the present value of `basis`, from the newest record that contained evidence; null if no record
+   * contained any.
+   */
   consent: ConsentEvidence | null;
   tracking: TrackingConsent;
   /** True if the recipient wrote to us before we wrote to them. No import revokes the consent that this gives. */

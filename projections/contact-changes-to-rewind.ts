@@ -10,7 +10,7 @@ const BLOCK_CHANGES = 64;
 export const REPLACED_MAX = 4_000 * BLOCK_CHANGES;
 const BLOCKS_MAX = REPLACED_MAX / BLOCK_CHANGES;
 
-/** Number of blocks that are dropped at once, which takes about a millisecond. */
+/** Number of blocks of contact changes that are dropped at once. Dropping them takes about a millisecond. */
 const BLOCKS_DROPPED = BLOCKS_MAX / 100;
 
 /** Event that is being folded, with the former values of the contacts that it may change. */

@@ -159,7 +159,8 @@ export function uniteCampaigns(into: Contact, one: Contact, other: Contact): voi
   const united: Record<string, CampaignOutreach> = {};
   for (const [campaign, outreach] of [one, other].flatMap(outreachByCampaign)) {
     const before = Object.hasOwn(united, campaign) ? united[campaign] : undefined;
-    // The outreach of the newest campaign is the contact itself, whose other members are merged elsewhere.
+    // For a contact's newest campaign, `outreach` is the whole contact. Only the members about messages are copied
+    // here, because the caller of this function has already merged the other members.
     const own = pick(outreach);
     united[campaign] = before === undefined ? own : uniteOutreach(before, own);
   }

@@ -155,7 +155,10 @@ export interface Contacts {
     readonly refused?: string[];
     readonly former?: readonly [handle: string, key: string | null];
   }[];
-  /** Contacts with entries in `replaced`, in the order of the log, in blocks of changes. */
+  /**
+   * The contacts that keep former values, with the positions of the events that changed them, in the order of the log.
+   * The list has blocks, so that the oldest changes can be dropped a block at a time.
+   */
   changed: {
     /** Full blocks by the position of their first change; at most {@link BLOCKS_MAX}. */
     readonly full: Map<number, Changes>;

@@ -147,8 +147,8 @@ function evolveRun(state: Run, event: Folded): void {
 }
 
 /**
- * True if the event ends the wait of the run, as each event that the run appends does. A caller's request for a
- * recipient carries the run's id too, but does not end the wait.
+ * True if the event shows that the run does not wait any more, as each event that the run appends does. A caller's
+ * request for a message to a recipient has the run's id too, but does not end the wait.
  */
 function isDoneBy({ run_id }: RunState, { type, data }: Folded): boolean {
   return "run_id" in data && data.run_id === run_id && type !== "RecipientRequested";

@@ -283,8 +283,9 @@ function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void
   const lane = openChannel(state, data.channel).lanes[data.lane];
   let isNews = false;
   for (const { sources, attempt, retry_at, may_have_arrived } of data.requests) {
-    // The attempt ended when its event was recorded. If the log was unreachable, that was later; the attempt had ended
-    // by `retry_at`, when the next one was due.
+    // Latest time at which the attempt may have ended. The event is recorded after the attempt, later if the log was
+    // unreachable. The attempt had also ended by `retry_at`, when the next attempt was due, so the earlier of both
+    // times is used.
     const over = may_have_arrived && (time < retry_at ? time : retry_at);
     for (const source of positionsOf(sources)) {
       if (isSettled(lane, source)) continue;

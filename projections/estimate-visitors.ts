@@ -15,12 +15,15 @@ export const VISITOR_RANKS = 64;
 /** Standard error of an estimate of visitors, as a share of it (Flajolet et al. 2007). */
 export const VISITORS_ERROR = 1.04 / Math.sqrt(VISITOR_REGISTERS);
 
-/** Code of the character for a register without a visitor; the characters of the ranks follow it. */
+/**
+ * The HyperLogLog sketch holds one character for each register. This is the code of the character for a register
+ * without visitors; adding a rank to it gives the character for that rank.
+ */
 const FIRST = "0".charCodeAt(0);
 
 /**
- * Sketch without visitors: one character for each register, so that the state is JSON and an update copies 2 KB at
- * most.
+ * HyperLogLog estimate of a link's visitors before the first visitor: one character for each register (counter). A text
+ * is valid JSON, and an update copies at most 2 KB.
  */
 const NO_VISITORS = "0".repeat(VISITOR_REGISTERS);
 

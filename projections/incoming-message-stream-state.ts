@@ -16,8 +16,8 @@ export interface FoundNews {
  */
 export interface Signals {
   /**
-   * Time at which the stream of signals first opened, ISO 8601; null before that. Messages new to the log are counted
-   * from this time on.
+   * Time at which the network's stream of notifications of new messages first opened, ISO 8601; null before that. New
+   * messages are counted from this time on.
    */
   since: string | null;
   open: boolean;
@@ -32,7 +32,10 @@ export interface Signals {
    * messages.
    */
   chats: number;
-  /** Upper bound of the cost of all signals, and of the inbox readings for missed signals, in US dollars. */
+  /**
+   * Upper bound of the cost of all notifications of new messages, and of the inbox readings for notifications that were
+   * missed, in US dollars.
+   */
   usd: number;
 }
 

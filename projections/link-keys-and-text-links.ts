@@ -29,8 +29,8 @@ export function linkKey(domain: string, shortCode: string): string {
 }
 
 /**
- * Returns a link as the click spells it. Older versions used this spelling in the name of the stream that holds the
- * link's clicks.
+ * Returns the link's domain and code exactly as the click's event has them, not normalized. Older versions used this
+ * text in the name of the stream that holds the link's clicks.
  */
 export function linkSpelling(domain: string, shortCode: string): string {
   return namesOf(domain, shortCode).spelling;

@@ -127,7 +127,10 @@ export interface Results extends TemplateNames {
   handles: Map<string, readonly number[]>;
   /** Number of the message that contains a recipient's own link, by the link's code. */
   codes: Map<string, number>;
-  /** Number of the message to each recipient with tracked clicks, by the recipient's id, and by `@` and the handle. */
+  /**
+   * For each recipient whose clicks are or were tracked: the key (in `messages`) of the newest message with their own
+   * links. The recipient's id and `@` with the handle are both keys of this map.
+   */
   tracked: Map<string, number>;
 }
 

@@ -9,11 +9,11 @@ import { msOf } from "./parse-log-times.ts";
 /** Events of one kind within a quarter of an hour. */
 export interface NewsCount {
   count: number;
-  /** Time of the first of these events, in ms since 1970. */
+  /** Time of the first event of this kind in the quarter of an hour, in ms since 1970. */
   first: number;
   /** Time of the last of these events, in ms since 1970. */
   last: number;
-  /** Positions of the first events, at most {@link POSITIONS_MAX}. */
+  /** Log positions of the first of these events, at most {@link POSITIONS_MAX}. */
   positions: number[];
 }
 
@@ -53,11 +53,17 @@ export interface NewsRun {
 export interface NewsTrouble extends NewsCount {
   readonly kind: "dead" | "in_doubt" | "late";
   readonly channel: ChannelName;
-  /** Lane (queue of a channel) of the first dispatch; null for a channel that is late. */
+  /**
+   * Lane (queue of a channel) of the first dispatch that was given up or is in doubt; null if the trouble is that the
+   * whole channel sent nothing for a while.
+   */
   readonly lane: Lane | null;
   /** The network's words about the first dispatch; for a channel that is late, why it sent nothing. */
   cause: string;
-  /** True while a channel that is late sends nothing. */
+  /**
+   * True while a late channel still sends nothing, so the trouble continues. Always false for dead letters and
+   * dispatches in doubt.
+   */
   isOpen: boolean;
   /**
    * True if the time in which the webhook was late ended because the webhook was unsubscribed. The news then does not
@@ -107,7 +113,7 @@ export const POSITIONS_MAX = 10;
  */
 export const TROUBLE_GAP_MS = 3_600_000;
 
-/** Maximum number of runs, and of troubles, that are kept. */
+/** Maximum number of runs that the news keep, and of troubles of channels, such as dispatches that failed. */
 const KEPT_MAX = 1_000;
 
 /** Number of the oldest runs or troubles that are dropped at once. */

@@ -162,8 +162,8 @@ function correct(state: Quota, day: string, corrected: { readonly recorded: numb
 }
 
 /**
- * Returns the time before which nothing may be decided, in ms since the epoch: that of the newest event or, if that was
- * ahead of the clock, of the correction. 0 for an empty log.
+ * Returns the earliest time at which a run may decide, in ms since the epoch: the time of the newest event or, if that
+ * was ahead of the clock, the real time of the operator's correction. 0 for an empty log.
  */
 export function newestMs({ corrected }: Quota, time: string | undefined): number {
   const newest = time === undefined ? 0 : msOf(time);

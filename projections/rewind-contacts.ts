@@ -126,7 +126,10 @@ function* absorbedBy({ replaced = [] }: Contact, position: number) {
   }
 }
 
-/** Part of the contacts that a list of recipients reads. */
+/**
+ * The contacts of one position of the log, with the methods that the list of recipients uses: iterate over all, count
+ * them, and find one by its key.
+ */
 export interface People extends Iterable<Entry> {
   readonly size: number;
   get(key: string): Contact | undefined;

@@ -16,7 +16,10 @@ export interface Period<Counts> {
 export interface PeriodsQuery extends PeriodUnit {
   /** Number of periods to return; `until` is in the last one. */
   readonly count: number;
-  /** Moment in the last period, in ms since 1970. */
+  /**
+   * Any moment in the newest of the returned periods, in ms since 1970. Quarters of an hour that start after it are not
+   * counted.
+   */
   readonly until: number;
 }
 

@@ -18,7 +18,10 @@ export interface ShownText {
 
 /** A construct of a network's markup, such as bold text. */
 export interface Rule {
-  /** Name of the construct, to be listed in `marks`; undefined if readers see it as plain text. */
+  /**
+   * Name of this formatting, such as `bold`, which is listed in `marks` for each occurrence; undefined if readers see
+   * it as plain text.
+   */
   readonly mark?: string;
   /** Regular expression of the construct, with the sticky flag. */
   readonly pattern: RegExp;

@@ -29,7 +29,10 @@ export function credentialsOf({ x, meta, openai, snap, telegram, line, whatsapp 
     xClientId: x.clientId,
     /** Client secret of the app at X; undefined for a public client, which has none. */
     xClientSecret: x.app.publicClient === true ? undefined : x.clientSecret,
-    /** The app's own token, which opens the stream of signals. Settings have it only on request. */
+    /**
+     * The app's own bearer token, with which a service opens X's activity stream. `settingsOf` does not include it; a
+     * caller that wants the stream adds it to the settings.
+     */
     xAppBearer: x.appBearer,
     metaPixelId: meta.pixelId,
     metaAccessToken: meta.accessToken,
@@ -44,7 +47,10 @@ export function credentialsOf({ x, meta, openai, snap, telegram, line, whatsapp 
     whatsappAccessToken: whatsapp.accessToken,
     whatsappPhoneNumberId: whatsapp.phoneNumberId,
     whatsappTo: whatsapp.to,
-    /** Secrets of the webhook of WhatsApp's statuses. Settings have them only on request. */
+    /**
+     * Secrets of WhatsApp's webhook for message statuses. `settingsOf` does not include them; a caller that wants the
+     * webhook adds them to the settings.
+     */
     whatsappAppSecret: whatsapp.appSecret,
     whatsappVerifyToken: whatsapp.verifyToken,
   };

@@ -8,7 +8,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Domain of the story's short links. */
+/** Domain of the short links in the demo's invented history. */
 export const STORY_DOMAIN = "go.example";
 
 /** Links that the operator has added: their code, and their share of the clicks by people. */
@@ -52,7 +52,7 @@ const FETCHED_SHARE = 0.45;
 
 /** Number of clicks in the burst by one bot. */
 const BURST_CLICKS = 1_204;
-/** Number of the burst's clicks that are appended together. */
+/** Number of clicks in each append while a bot in the demo's invented history opens one link many times. */
 const BURST_AT_ONCE = 14;
 
 /** Request for a short link in the story. */
@@ -97,7 +97,10 @@ function createRecord(log: StoryLog, deliveries: StoryDeliveries): RecordClicks 
   };
 }
 
-/** Creates the story's visitors: who they are, and which of the operator's links they open. */
+/**
+ * Creates the generator of visitors in the demo's invented history: their addresses and browsers, and the operator's
+ * links that they open.
+ */
 function createVisitors(random: () => number) {
   const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)]!;
   const address = (): string => `${pick(["203.0.113", "198.51.100", "192.0.2"])}.${1 + Math.floor(random() * 250)}`;

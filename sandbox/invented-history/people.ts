@@ -37,7 +37,8 @@ export function makePeople(runs: readonly PlannedRun[]): readonly StoryPerson[] 
       username,
       name,
       product: PRODUCTS[at % PRODUCTS.length] ?? "",
-      // Recipients without a planned fate have not been met by a run. Some of them never agreed to a message.
+      // No planned run reaches a recipient beyond the planned outcomes. One in twelve of these recipients gave no
+      // consent to messages; the others wait for a later run.
       fate: fates[at] ?? (at % 12 === 5 ? "no_consent" : "left"),
       isTracked: (at * 7) % 20 < TRACKED,
     };

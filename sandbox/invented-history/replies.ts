@@ -34,8 +34,8 @@ const TEXTS = {
 };
 
 /**
- * Replies that the story always has, at noon of a day, by the recipients who got a message last. The newest run reads
- * those of yesterday.
+ * Replies that the demo's invented history always contains. At noon of the given day, the recipient messaged last
+ * without a reply sends this kind of reply. The newest run reads the replies of yesterday.
  */
 const WANTED: readonly { readonly daysAgo: number; readonly kind: keyof typeof TEXTS }[] = [
   { daysAgo: 5, kind: "stop" },
@@ -96,7 +96,10 @@ export function createReplies(log: StoryLog, timeline: Timeline, mailbox: StoryM
 const TOKEN_MS = 2 * HOUR_MS;
 const SCOPES = ["dm.read", "dm.write", "tweet.read", "users.read", "offline.access"];
 
-/** Creates the part of the story in which X grants access to the account, renews it, and takes it back. */
+/**
+ * Creates the functions that write the X account's events in the demo's invented history: X grants access, renews it,
+ * and takes it back.
+ */
 export function createAccount(log: StoryLog) {
   const record = (type: string, data: object, caller = PRODUCT) =>
     log.append(STORY_STREAMS.account, [{ type, data }], caller);

@@ -31,7 +31,7 @@ export interface StoryMessage {
 }
 
 export interface StoryTemplate {
-  /** Members that identify the template. The story copies these members into the data of its events. */
+  /** Members that identify the template. The demo copies these members into the events of its invented history. */
   readonly names: object;
   /** Writes the message. With `secret`, the recipient gets links of their own, whose codes derive from it. */
   write(recipient: StoryRecipient, about: { name: string; fields: object }, secret?: string): StoryMessage;

@@ -6,7 +6,7 @@ export const STORY_DAYS = 42;
 /** Time at which the story's last day ends, in ms after midnight. */
 const STORY_END_MS = 11 * HOUR_MS + 42 * 60_000;
 
-/** Clock of the product and the networks while the story is written. */
+/** Clock that the product and the simulated networks use while the demo's invented history is written. */
 export interface StoryClock {
   /** Stops the clock at this time, in ms since the epoch. */
   freezeAt(ms: number): void;
@@ -33,7 +33,10 @@ export type Timeline = ReturnType<typeof createTimeline>;
  */
 export function createTimeline(clock: StoryClock, now: number, spanMs?: number) {
   const today = Math.floor(now / DAY_MS) * DAY_MS;
-  /** Factor by which today's part of the story is compressed, so that it ends before `now` even early in the day. */
+  /**
+   * Factor that shortens the times of today's events in the demo's invented history, so that the history ends at `now`
+   * even early in the day.
+   */
   const squeeze = Math.min(1, (now - today) / STORY_END_MS);
   const scale = spanMs === undefined ? 1 : spanMs / (STORY_DAYS * DAY_MS);
   const acts: { readonly at: number; readonly act: Act }[] = [];
@@ -56,11 +59,17 @@ export function createTimeline(clock: StoryClock, now: number, spanMs?: number) 
       const at = today - daysAgo * DAY_MS + ms * (daysAgo === 0 ? squeeze : 1);
       return now - (now - at) * scale;
     },
-    /** Returns the moment that is `ms` of the story after another one; before it if `ms` is negative. */
+    /**
+     * Returns the time `ms` after `at`, or before it if `ms` is negative. The interval is compressed as much as the
+     * demo's invented history is compressed at `at`.
+     */
     after: (at: number, ms: number): number => at + ms * scale * (now - at <= (now - today) * scale ? squeeze : 1),
     /** Time of today's part of the story, in ms from midnight on. */
     todayMs: Math.max(STORY_END_MS, now - today),
-    /** Adds an act. After the story's end it is dropped. */
+    /**
+     * Schedules the function `act` for the time `ms` (ms since the epoch) in the demo's invented history. Ignores it if
+     * that time is after the end of the history.
+     */
     at(ms: number, act: Act): void {
       if (ms <= now) insert(ms, act);
     },

@@ -20,7 +20,7 @@ const WAITS_MIN = [0.1, 0.3, 1, 3, 9, 21, 32];
 
 export type StoryDeliveries = ReturnType<typeof createDeliveries>;
 
-/** Creates the part of the story that delivers clicks, and lets some of them fail. */
+/** Creates the part of the demo's invented history that delivers clicks to networks, and lets some deliveries fail. */
 export function createDeliveries(log: StoryLog, timeline: Timeline, random: () => number) {
   const lanes = createLanes(log);
   const held = new Set<StoryChannel>();
@@ -86,8 +86,8 @@ function createSlackTrouble(lanes: StoryLanes, timeline: Timeline, succeed: Succ
       const more = isLast ? { refused: false } : { retry_at: new Date(next).toISOString() };
       const act = () =>
         lanes.end("chat", isLast ? "DispatchAbandoned" : "DispatchFailed", [clicks], { ...asked, ...more });
-      // The story records the first attempt at once: from then on these clicks do not wait, so no later step of the
-      // story delivers them.
+      // The first attempt is recorded at once and not scheduled. The clicks then do not wait for delivery any more, so
+      // nothing else in the demo's invented history delivers them.
       if (attempt === 1) await act();
       else timeline.at(at, act);
       at = next;

@@ -167,7 +167,10 @@ function planOperator(log: StoryLog, people: readonly StoryPerson[], at: Schedul
   }
 }
 
-/** Plans the two hours of today in which Slack takes no messages, and gives up 25 clicks. */
+/**
+ * Plans two hours of today in which the simulated Slack receives no messages. The service gives up 25 clicks in this
+ * time, and delivers the other waiting clicks at the end.
+ */
 function planSlackTrouble(deliveries: StoryDeliveries, timeline: Timeline, at: Schedule): void {
   at(0, BURST_MS + 2 * MINUTE_MS, async () => deliveries.hold("chat"));
   at(0, BURST_MS + 3 * MINUTE_MS, (moment) => deliveries.refuse(25, 3, moment));

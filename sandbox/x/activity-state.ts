@@ -12,7 +12,10 @@ export interface Subscription {
 /** Damage of a signal on its way, as the faults of these names say. */
 export type Damage = "stream_drop" | "stream_repeat" | "stream_reorder" | "stream_cut" | "stream_disconnect";
 
-/** A signal as the sandbox's books record it. `connections`: to how many open connections it was written whole. */
+/**
+ * The sandbox's record of one notification by X about account activity. `connections`: number of open connections to
+ * which the sandbox wrote the whole notification.
+ */
 interface Signal {
   readonly type: string;
   /** Id of the message, if the signal has one. */

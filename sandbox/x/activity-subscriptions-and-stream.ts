@@ -165,8 +165,8 @@ const ID_FORMS = [
 ];
 
 /**
- * Sends a signal to all open connections, if the account has subscribed to its type. A signal that finds no connection
- * is lost.
+ * Sends an event of X's activity stream to all open connections, if the app has subscribed to this type of event. If no
+ * connection is open, the event is lost.
  */
 function emit(state: XState, type: string, user_id: string | undefined, id: string | undefined, payload: object) {
   const { activity } = state;

@@ -26,7 +26,7 @@ import { writeBackup } from "./write-backup.ts";
 interface TargetSettings {
   readonly env: RawEnvironment;
   readonly readFile: (path: string) => string;
-  /** Path of the file with the settings of the new place. */
+  /** Path of the file with the settings for the new location of the log, its vault and its keys. */
   readonly file: string;
 }
 

@@ -79,8 +79,8 @@ export function refuseOtherNames(place: string, listed: readonly string[]): void
 }
 
 /**
- * Throws a ServiceError (conflict) if the address holds objects that another log, or a backup whose claim was lost, has
- * left. Called only if no backup is valid: only an interrupted first backup of this log may then have left objects.
+ * Throws a ServiceError (conflict) if the address holds an object that neither claims a backup number nor can come from
+ * an interrupted first backup of this log. Call it only if the address holds no valid backup.
  */
 export function refuseUnprovedNames(place: string, listed: readonly string[], log: string): void {
   const tag = hashLogId(log);

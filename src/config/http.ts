@@ -78,8 +78,8 @@ function checkPolicy(policy: Policy, hasToken: boolean, publicUrl: string, { val
   const reads = hasToken ? "" : ", and read the console, the log and all personal data in it";
   const openness = `every caller that reaches it may start runs and record clicks without a token${reads}`;
   if (!isLoopback(values.HOST)) return report.warn(`AUTH_POLICY=spec on ${values.HOST}: ${openness}.`);
-  // On loopback, the default policy `spec` admits callers on this machine without a token. Behind a proxy, all callers
-  // seem to be on this machine.
+  // On a loopback address, AUTH_POLICY=spec admits callers on this machine without a token. If a proxy on this machine
+  // forwards requests, this includes all callers of the proxy, so a public URL or trusted proxies lead to a warning.
   const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(parseHttpUrl(publicUrl)?.hostname ?? "");
   if (!isPublic && values.TRUSTED_PROXIES === undefined) return;
   report.warn(

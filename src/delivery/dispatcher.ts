@@ -102,7 +102,10 @@ function startDispatcher(context: DispatcherContext) {
     cancelWake = timer(scheduler.ask, Math.min(TIMER_MAX_MS, Math.max(1, due - now)));
   };
 
-  /** Turns of the dispatcher: each fills the windows and starts the dispatches that may start. */
+  /**
+   * Runs the dispatcher's turns. In each turn, every lane (queue of the channel) reads pending dispatches from the log
+   * into memory, and the dispatches that may start are started.
+   */
   const scheduler = createCoalescingScheduler(async () => {
     try {
       for (const lane of lanes) await lane.fill(clock());

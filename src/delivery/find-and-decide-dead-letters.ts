@@ -213,8 +213,8 @@ export function retryLetters(
       const about = { event_id, source, channel };
       if (status === "in_doubt")
         return { type: "DispatchRetryRequested", data: { ...about, may_double: true, in_doubt: true } };
-      // The event tells the next dispatcher since when an attempt may have arrived, unless an operator accepts that the
-      // dispatch arrives twice.
+      // The event carries `doubtful_since`, the time since which an attempt may have arrived, for the next dispatcher.
+      // If the operator accepts that the dispatch may arrive twice, the event carries `may_double` instead.
       const isDoubtful = doubtful_since !== undefined;
       const before = isDoubtful && acceptsDoubles ? { may_double: true as const } : omitUndefined({ doubtful_since });
       return { type: "DispatchRetryRequested", data: { ...about, ...before } };

@@ -148,8 +148,8 @@ function createClaims({ channel, lease, eventLog, isShared }: ChannelContext) {
     return { positions, done };
   };
 
-  // The network recognises a repeat only by the same id. A click that is repeated alone or in another digest has
-  // another id, so it needs a claim.
+  // A network recognises a repeated dispatch only by the same id, but a click gets another id alone or in another
+  // digest. A channel with digests must therefore record in the log which clicks it is about to send.
   const hasDigests = channel.batch === undefined && backlogLaneOf(channel.name) === "clicks";
   const isRecognised = channel.recognisesMs !== undefined && !hasDigests;
   if (!isShared || isRecognised) return () => undefined;
@@ -220,7 +220,8 @@ export function createDeduplicationWindow({ channel, lease, clock }: ChannelCont
     const state = lane.state();
     if (isClaimedByOther(state, position, lease.token)) return CLAIMED;
     const since = lane.uncertainSince(item);
-    // Compares with the network that is configured now, which may not be the one that got the attempt.
+    // The dispatch may be sent if no attempt may have arrived, or if the network would still recognise a repeat. This
+    // uses the network configured now, which may not be the one that received the attempt.
     if (since === undefined || now - since < (channel.recognisesMs ?? 0)) return undefined;
     return isOfBefore(state.restored, position) ? LOST : TOO_LATE;
   };

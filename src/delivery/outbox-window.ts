@@ -215,7 +215,7 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
   };
 }
 
-/** Creates the reader of the part of the log that is not in the window yet. */
+/** Creates the reader of the log's events that the lane (queue of a channel) does not hold in memory yet. */
 function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
   let readFrom: number;
   /**

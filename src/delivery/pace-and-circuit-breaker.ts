@@ -125,7 +125,7 @@ export function toCircuit({ openUntil }: CircuitBreaker, now: number): Circuit {
 export interface Pace {
   /** Number of dispatches that may be in flight at once. */
   readonly window: number;
-  /** Number of successes since the window last changed. */
+  /** Number of successful dispatches since `window` (the limit of dispatches in flight at once) last changed. */
   readonly streak: number;
   readonly pausedUntil: number;
   /**

@@ -33,8 +33,8 @@ export function createAnnounce(
 ): Announce {
   const isWorking = (name: ChannelName): boolean =>
     configured.includes(name) &&
-    // Until it is known if the channel is suspended, it counts as working. The announcement is in the log and is sent
-    // once the channel's dispatcher runs.
+    // The channel counts as working until the projection `deliveries` is ready and tells if the channel is suspended.
+    // The alert is an event in the log, so it is sent once the channel's dispatcher runs.
     (!projector.isFolded("deliveries") || findChannel(projector.state("deliveries"), name).suspended === null);
 
   return async (text, key, failed) => {

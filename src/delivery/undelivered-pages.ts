@@ -26,8 +26,8 @@ export function formatCursor({ position, source }: ListCursor): string {
 }
 
 /**
- * Reads one page of these letters, which may be in any order. `next` is undefined on the last page. Reads only the
- * page's events from the log.
+ * Reads one page of the given dead letters, which may be in any order. `next` is undefined on the last page. Reads only
+ * the page's events from the log.
  */
 export async function readDispatchPage(
   store: LogStore,

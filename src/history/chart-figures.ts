@@ -29,7 +29,8 @@ export interface ChangedFigure {
 export function readChangedFigures(moment: PageMoment<"deliveries" | "stats" | "suspected">): readonly ChangedFigure[] {
   const { state, stateNow, position } = moment;
   const contacts = stateNow("contacts");
-  // Recipients of that moment are counted in the present list, because folding the list as of that moment takes long.
+  // Counts the contacts of the present state whose first event came at or before `position`. Folding the contacts up to
+  // `position` instead would take long.
   const then = readFigures(state, countPeopleAt(contacts, position));
   const now = readFigures(stateNow, contacts.people.size);
   return then.map(([label, before], at) => ({ label, before, after: now[at]?.[1] ?? 0 }));

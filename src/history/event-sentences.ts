@@ -173,8 +173,8 @@ export function isErased({ id }: { readonly id?: string | undefined }): boolean 
 }
 
 /**
- * Capitalises a sentence that begins with a word of ours, or with a run. A recipient's name or a link at the beginning
- * stays as it is.
+ * Capitalises a sentence whose first part is plain text or names a run. A sentence that begins with another part, such
+ * as a recipient's name or a link, stays as it is.
  */
 export function capitalize(sentence: Sentence): Sentence {
   const first = sentence.findIndex((part) => part !== "");

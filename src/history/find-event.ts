@@ -11,7 +11,10 @@ export interface Reading {
   readonly onProgress: (position: number) => void;
 }
 
-/** Creates a reading of the log up to a page's moment. */
+/**
+ * Returns the range of the log that a history page reads: from the start of the log up to the page's position, without
+ * progress reports.
+ */
 export function toReading({ store, position }: { readonly store: LogStore; readonly position: number }): Reading {
   return { store, to: position, onProgress: () => {} };
 }

@@ -271,8 +271,8 @@ function toRowName(group: ResultGroup) {
 function createNaming({ groups, links, templates }: Results, by: Grouping): Naming["rowsOf"] {
   const known = new Map<string, readonly [RowName]>();
   /**
-   * Returns the same object for each message of a row, because two objects are compared faster than the keys of two
-   * rows.
+   * Returns one and the same array for all messages that count in the same row of the results. Comparing two arrays by
+   * identity is faster than comparing the keys of two rows.
    */
   const toNames = (group: ResultGroup) => {
     const name = toRowName(group);

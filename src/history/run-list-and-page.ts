@@ -117,8 +117,8 @@ export function findRunId(moment: RunMoment, named: string): string {
 }
 
 /**
- * Reads a run's page: its recipients with one outcome, from position `from` on; on the first page also the marks and
- * waits for the time strip. Covers at most {@link PAGE_EVENTS_MAX} events. Undefined if there is no such run.
+ * Reads a run's recipients with one outcome, from position `from` on; on the first page also outcome times and waits
+ * for the timeline. Covers at most {@link PAGE_EVENTS_MAX} events. Returns undefined if no such run exists.
  */
 export async function readRunPage(
   moment: RunMoment,
@@ -158,7 +158,10 @@ export async function readRunPage(
     template: run?.template ?? undefined,
     rows: wanted.slice(0, ROWS_SHOWN),
     next: wanted[ROWS_SHOWN]?.position ?? unread,
-    /** Marks for the times of all recipients' outcomes in the events that were read; empty on a later page. */
+    /**
+     * Marks for the page's chart over time: the time and outcome of each recipient in the events that were read, except
+     * recipients not reached. Empty on a later page.
+     */
     marks: from === undefined ? toMarks(all) : [],
     waits: from === undefined ? toWaits(events, run?.end?.at ?? moment.time) : [],
     /** Number of sent messages by variant. Undefined if not all events of the run were read. */

@@ -21,8 +21,8 @@ export interface HandleOptions extends Partial<IdempotencyKey> {
 }
 
 /**
- * Maximum number of decisions on one call. Of several callers that decide at the same time, one succeeds in each round,
- * so a few attempts are enough unless there is a fault.
+ * Maximum number of times that one call decides on the state and tries to append. Of several callers that compete, one
+ * succeeds each time, so a few tries suffice unless there is a fault.
  */
 export const ATTEMPTS_MAX = 5;
 

@@ -151,7 +151,7 @@ export async function openNote(reading: Awaitable<string | undefined>, publicKey
 
 /** A known head: a checkpoint, as read from its file, with which the log is compared. */
 export interface KnownHead {
-  /** Name of the known head in a sentence. */
+  /** Words that name the checkpoint and its file in error messages. */
   readonly what: string;
   /** Signed note with the known head; undefined if there is no such file. */
   readonly note: string | undefined;

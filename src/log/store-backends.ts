@@ -161,8 +161,8 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
     name: shown,
     isThere,
     identify: () => reachServer(shown, () => identifyPostgresLog(log)),
-    // No search is needed: a log that is found on another server begins a new epoch, by which vault and keys tell it
-    // from its original.
+    // A log on a server needs no check for another log at the former location. A log that is found on another server
+    // begins a new epoch, by which the vault and keys distinguish it from the original.
     isOtherAt: () => false,
     async warnings() {
       const off = await reachServer(shown, () => askOnce<{ name: keyof typeof LOSES }>(url, ARE_OFF));
@@ -170,8 +170,8 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
     },
     isElsewhere: () => reachServer(shown, () => isPostgresLogElsewhere(log)),
     async beginEpoch(begunAs) {
-      // With `operator`, no service may be running. With `copy` one may: several instances may start on a copy at the
-      // same time, and one of them may already serve it.
+      // If an operator begins the epoch, no service may use the log. If a service begins it because the log is a copy
+      // (`copy`), another instance may already serve the log, because several may start on a copy at the same time.
       if (begunAs === "operator") await refuseLiving();
       await reachServer(shown, () => beginPostgresEpoch(log, begunAs));
     },

@@ -281,8 +281,9 @@ export function decideTurn(
     ...omitUndefined({ campaign, follows: findFollowed(state, contact, campaign) }),
     day: now.day,
     timezone: now.timezone,
-    // This time is needed after an operator corrected a log time that was ahead, because events have the wrong time
-    // until the clock passes it; and after an earlier message, because the gap to it was measured by this clock.
+    // The event keeps the run's own time of the decision where the log's time may differ from it: after an operator
+    // corrected the log's time, or if the gap to an earlier message of another campaign was measured by the run's
+    // clock.
     ...((state.quota.corrected !== null || newestAttempt(contact, campaign ?? DEFAULT_CAMPAIGN) !== undefined) && {
       decided_at: isoTime(now.ms),
     }),

@@ -12,7 +12,8 @@ import { renderAll, chooseVariant, type Rendered } from "../template/template.ts
 export type Survey = Awaited<ReturnType<typeof survey>>;
 
 /**
- * A message rendered for one recipient: the one that the caller named, or else the first open one who lacks no field.
+ * A message rendered for one recipient: the recipient that the caller named, or else the first recipient who may get a
+ * message now and has all fields that the template needs.
  */
 interface Sample {
   readonly recipient: Recipient;

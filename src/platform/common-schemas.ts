@@ -66,7 +66,10 @@ function listMisfits(check: TypeCheck<TSchema>, value: unknown): readonly Misfit
   return [...messages].map(([path, message]) => ({ path, message }));
 }
 
-/** Says what a member must be, for one of several words and for a pattern with words; undefined for other schemas. */
+/**
+ * Returns a description of the expected value if the schema allows only certain words, or has a pattern that
+ * PATTERN_WORDS describes. Undefined for all other schemas.
+ */
 function describeSchema({ anyOf = [], pattern }: TSchema): string | undefined {
   const words = (anyOf as readonly TSchema[])
     .map((one) => one["const"] as unknown)

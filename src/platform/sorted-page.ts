@@ -10,7 +10,10 @@ export interface Sort<Name extends string> {
 export interface SortPlace {
   /** The row's value in the sorted column. A row with an empty value comes last in either order. */
   readonly value: string;
-  /** Key of the row, which keeps places of equal values apart. */
+  /**
+   * Key of the row. It distinguishes rows with equal values in the sorted column, so that a page can begin after one of
+   * them.
+   */
   readonly key: string;
 }
 

@@ -15,7 +15,10 @@ const DIGITS = Array.from("0123456789abcdef");
  */
 export type Tree = ReadonlyMap<string, Uint8Array>;
 
-/** Returns the key at a place of the tree; undefined if neither that place nor a place above it has a node left. */
+/**
+ * Returns the key of the tree's node at `place`. Undefined if the tree has neither a key for that node nor one for a
+ * node above it, because these keys were deleted.
+ */
 export function keyAt(tree: Tree, place: string): Uint8Array | undefined {
   const above = nodeAbove(tree, place);
   let key = above === undefined ? undefined : tree.get(above);
@@ -153,8 +156,8 @@ export function createClickKeys(keys: KeyStore) {
       await preparing;
     },
     /**
-     * Drops the cached tree and all cached keys, so each address gets another leaf at its next click. The keyring calls
-     * this when keys may have been deleted.
+     * Drops all cached keys for clicks, and the day's tree from which they were derived, so each address gets another
+     * key at its next click. The keyring calls this when keys may have been deleted.
      */
     refresh: drop,
   };

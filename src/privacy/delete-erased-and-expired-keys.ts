@@ -155,8 +155,8 @@ async function expire({ eventLog, keyring, logClock, logger }: RetainedLog, days
   const record = (data: DataOf<"PersonalDataExpired">) =>
     eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
   const last = await findLast(eventLog.store, "PersonalDataExpired");
-  // If the last such event was recorded while a clock was ahead, it names days as expired that have not expired yet. A
-  // new event corrects it.
+  // If the last event PersonalDataExpired was recorded while a clock was ahead, it names days that have not expired
+  // yet. A new event corrects it.
   if (last !== undefined && last.data.before > latestExpiry(now)) await record({ before, days: 0 });
   const { size: expired } = await expiredDays(keyring.keys, EXPIRING, before);
   if (expired === 0) return;

@@ -7,8 +7,8 @@ import { createDayKeys } from "./daily-encryption-keys.ts";
 import type { KeyStore } from "./key-store.ts";
 
 /**
- * Function that returns the number by which a visitor counts in a link's sketch of today: `register * VISITOR_RANKS +
- * rank`. It is equal all day, and not comparable between links or days. Undefined if the key store gives no salt now.
+ * Returns the number by which a link's HyperLogLog sketch counts a visitor today: `register * VISITOR_RANKS + rank`. It
+ * is the same all day, but differs by link and by day. Undefined if the key store provides no salt now.
  */
 export type PlaceVisitor = (
   link: string,

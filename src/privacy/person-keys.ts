@@ -27,8 +27,8 @@ const APPEND_BYTES = 4;
 const ALONE = "-";
 
 /**
- * Returns the ref (name) of a key that does not disclose its owner. `ref`: an entry in the key store by which an
- * erasure finds this key from the owner. Undefined if `ref` is no such entry.
+ * Returns the name of a key that does not disclose its owner. `ref`: name of the entry in the key store that leads an
+ * erasure from the owner to this key. Undefined if `ref` is not the name of such an entry.
  */
 export function toUnlinkableRef(ref: string): string | undefined {
   const name = ref.slice(1 + REF_DIGITS);
@@ -50,8 +50,8 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
   const ofId = (id: string): string => ref("id", id);
   const ofHandle = (username: string): string => ref("handle", username.toLowerCase());
   /**
-   * Returns the recipient's refs, first the one that new data gets. If any of them is erased, the recipient is erased.
-   * The ref of a handle alone is erased for all its holders; the one with suffix `ALONE` only for data recorded without
+   * Returns the names of the recipient's keys, first the one for new data. If one is erased, so is the recipient.
+   * Erasing the name of a handle erases all its holders; the name with suffix `ALONE` covers only data recorded without
    * an id.
    */
   const listNames = ({ id, username }: Named): readonly string[] => {

@@ -113,7 +113,7 @@ const FOR_REWIND: readonly unknown[] = ["replaced", "met", "changed", "rewinds_t
 )[];
 
 /**
- * Removes the members that only serve a rewind from a difference that shows a whole contact, which was added or
+ * Removes the members that serve only to restore past states, if the difference shows a whole contact that was added or
  * removed.
  */
 function withoutReplaced({ path, values }: Difference): Difference {

@@ -77,8 +77,8 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
     Math.min(1, (positions.get(name) ?? Infinity) / Math.max(1, position()));
 
   /**
-   * Takes projections off the list of late ones, because the projector now has their states. Drops the copies here, and
-   * resolves the promises of callers that wait for these projections.
+   * Removes projections from the list of those that are still folded in the background, because the projector has their
+   * states now. Discards the states kept here, and resolves the promises of callers that wait for these projections.
    */
   const leave = (names: readonly ProjectionName[]): void => {
     for (const name of names) {

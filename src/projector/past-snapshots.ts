@@ -175,8 +175,8 @@ export function rebuiltName(name: ProjectionName): string {
 }
 
 /**
- * Loads the rebuilt state that `event` reports, or a newer one stored under the same name. Undefined if its version is
- * not the projection's, or if it was stored after the event: then a later event reports it.
+ * Loads the projection's state that was rebuilt last. Undefined if none is stored, if another version of the projection
+ * made it, or if it already includes `event`: a later event of this type then reports it.
  */
 export async function loadRebuilt(
   store: LogStore,

@@ -270,8 +270,9 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     fold(event);
     snapshotWriter.voidPast(names);
     await snapshotWriter.save(names, position);
-    // Reads the rest of the batch again, because it was decrypted with the keys that were just deleted. Reading this
-    // event again makes the store drop data that was meanwhile encrypted with these keys.
+    // Reads the batch again from the erasure on, because its events were decrypted with keys that are deleted now.
+    // Reading the erasure again makes the store discard unencrypted copies of events that were encrypted with these
+    // keys meanwhile.
     const to = batch.at(-1)?.position ?? position;
     const again = await Array.fromAsync(store.read({ from: position, to }));
     return foldBatch(folding, again.slice(1));

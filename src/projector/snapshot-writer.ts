@@ -106,7 +106,7 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
   };
 
   return {
-    /** Position at which `turn` must be called next. */
+    /** Log position at which the projector must next call `turn`, which may save the snapshot of one projection. */
     get dueAt(): number {
       return dueAt;
     },

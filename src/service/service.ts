@@ -189,7 +189,7 @@ async function onceFolded<Part extends AsyncDisposable>(
       logger.error("a part of the service did not start", errorFields(fault)),
     );
   return {
-    /** The part, once it has started; undefined before that. */
+    /** The part of the service that had to wait for its projections, once it has started; undefined before that. */
     get begun() {
       return begun;
     },

@@ -123,8 +123,8 @@ export function render(
 }
 
 /**
- * Returns why {@link render} gives no message for a recipient; undefined if it gives one. `later`: fields that will be
- * known by then. Builds no text and hashes no key if every variant has all it needs and cannot be too long.
+ * Returns why {@link render} gives no message; undefined if it gives one. Fields in `later` will be known before
+ * sending, so they are not missing. Builds no text if every variant surely fits.
  */
 export function findRenderFault(
   template: Template,
@@ -143,7 +143,10 @@ export function findRenderFault(
   return rendered.reason === "missing_field" ? (missing.length === 0 ? undefined : { ...rendered, missing }) : rendered;
 }
 
-/** False also if only the text itself can tell. `longest`: length of the recipient's longest value, which never grows. */
+/**
+ * True if the variant certainly gives the recipient a message: no field is missing, and the text cannot be too long.
+ * Otherwise false, and only rendering shows the result. `longest`: length of the recipient's longest value.
+ */
 function isSurelyRendered(
   { linkBase = "", optOutBase = "" }: Template,
   { parts, links }: Variant,

@@ -135,7 +135,10 @@ export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
   };
 }
 
-/** Queries of notes and claims, which leave the revision of the secrets unchanged. */
+/**
+ * Returns the queries for notes (texts that are not secret) and claims (names that one process can take until a given
+ * time). None of them changes the revision of the secrets.
+ */
 export function notesAndClaimsIn(ask: Ask): NotesAndClaims {
   return {
     async note(name) {

@@ -160,7 +160,10 @@ export interface SecretRow {
   readonly name: string;
   /** Version of the secret: 1 for its first value; any number if the secret is buried (deleted for ever). */
   readonly version: number;
-  /** Id of the data key that encrypted the secret; null if the secret is buried, as the ciphertext then is. */
+  /**
+   * Id of the data key that encrypted the secret. Null if the secret is deleted for ever; `ciphertext` is then null
+   * too.
+   */
   readonly key: string | null;
   readonly ciphertext: Uint8Array | null;
 }

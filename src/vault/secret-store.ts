@@ -124,9 +124,9 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
       return (await database.label()).binding?.log === log;
     },
     /**
-     * Binds the secrets to the log that `decide` returns, or throws what it throws. Later changes, and reads of the
-     * revision, throw once another process has bound the secrets to another log, or to an epoch other than `epoch` or
-     * the decided one.
+     * Records that the secrets belong to the log and epoch that `decide` returns; throws what `decide` throws. Later
+     * writes and reads of the revision throw if another process records another log, or an epoch that is neither this
+     * one nor `epoch`.
      */
     async bind(epoch: string, decide: (found: Binding | undefined) => Binding): Promise<void> {
       const { binding: found } = await database.label();

@@ -357,7 +357,8 @@ async function startStoring(
     vault: {
       ...first.vault,
       async put(...given) {
-        // The first call, before X has refreshed, only records that a refresh begins. It always succeeds.
+        // Before X has refreshed the tokens, the process calls `put` only to record that a refresh begins. This test
+        // lets that call succeed.
         const [what, how] = world.oauth.refreshed.length === 0 ? [] : (tries[asked++] ?? []);
         const isStored = what !== "lost" && (await first.vault.put(...given));
         if (how === "fault") throw new ServiceError("in_doubt", "the vault does not answer");

@@ -9,7 +9,10 @@ import { startUnchanged, startWithout } from "./start-service-process.ts";
  */
 const SECONDS = 12;
 
-/** Number of rounds, more than usual because the tree's cost is small compared with the variation between rounds. */
+/**
+ * Number of rounds of the benchmark. It is larger than usual, because the cost of the Merkle tree is small compared
+ * with the variation between rounds.
+ */
 const ROUNDS = 10;
 
 /**

@@ -5,8 +5,8 @@ import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part, Random } from "./write-mixed-log.ts";
 
 /**
- * Number of different links. They are not more than the clicks projection counts separately, because a log with more
- * would be unusual.
+ * Number of different links in the generated log. It is below the number of links for which the clicks projection keeps
+ * separate counts, because a log with more links would be unusual.
  */
 const LINKS = 4_000;
 const BURST_CLICKS = 12;

@@ -13,7 +13,10 @@ const ROUNDS_A_RUN = 200;
 const IMPORTED_AT_ONCE = 1_000;
 /** Number of links that the message templates use: the most clicked ones. */
 const MESSAGE_LINKS = 100;
-/** Round of the first run, early so that a short log has a run too. */
+/**
+ * Number of the first round of log generation (about fifty events) that writes a run. It is low, so that a short log
+ * contains a run too.
+ */
 const FIRST_RUN_ROUND = 20;
 export const RUN_MESSAGES = 20;
 /** Number of runs that fit into a day's quota. The run after them is of the next day. */

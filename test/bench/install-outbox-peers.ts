@@ -12,7 +12,7 @@ export interface Contender extends Server {
 
 export interface Peer {
   readonly name: string;
-  /** Starts the peer in a folder that no other program uses. */
+  /** Starts the program that the benchmark compares with the service, in a folder that no other program uses. */
   start(folder: string, sinks: string): Promise<Contender>;
 }
 

@@ -7,7 +7,10 @@ import { startUnchanged, startWithout, type Server } from "./start-service-proce
 /** Interval of the scrapes in ms. Prometheus scrapes 15 times less often by default. */
 const SCRAPE_MS = 1_000;
 
-/** Measures the intake of a service that counts and is scraped. Compares it with the same service without counting. */
+/**
+ * Measures how many clicks a second a service accepts while it counts metrics and a client reads /metrics. Compares
+ * this with the same service without metrics.
+ */
 export const metrics: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   await using counting = await startUnchanged(join(options.directory, "counting.sqlite"));

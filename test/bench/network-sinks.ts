@@ -26,7 +26,7 @@ let awaited: { readonly clicks: number; readonly reached: () => void } | undefin
 const server = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
-  // A caller may wait for a count for any time, so the server closes no idle connection.
+  // A request under `/control` may wait long for a number of clicks to arrive, so the server closes no idle connection.
   idleTimeout: 0,
   async fetch(request) {
     const { pathname, searchParams } = new URL(request.url);

@@ -37,7 +37,8 @@ let longestBusy = 0;
 let dueAt = performance.now() + INTERVAL_MS;
 let busyBefore = busyMs();
 
-// Writes the stalls to the file that `STALLS_FILE` names, and resets them.
+// On SIGUSR2, writes how long the event loop was stalled since the last signal to the file that `STALLS_FILE` names.
+// Then measures again from zero.
 process.on("SIGUSR2", () => {
   const sorted = late.toSorted((one, other) => one - other);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

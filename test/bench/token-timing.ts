@@ -41,8 +41,8 @@ export const tokenTiming: Bench = async ({ quick, note }) => {
 const WARM_UP = 20_000;
 
 /**
- * Measures each call in ns. Each turn calls the kinds of guesses in random order, so that no kind always follows the
- * same other one.
+ * Measures in ns how long each call with a guessed token takes. Each call chooses its kind of guess at random, so that
+ * no kind always follows the same other one.
  */
 function sample<Kind extends string>(
   guesses: Readonly<Record<Kind, string>>,

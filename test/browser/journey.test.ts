@@ -26,7 +26,10 @@ ben_noconsent,Ben,none,the sales guide
  */
 const TRIED = isWhole ? WAYS : WAYS.filter((way) => way !== "by mouse");
 
-/** The one browser for all ways. Each way has a separate context in it, and so its own cookies. */
+/**
+ * The only browser of these tests. Each way to operate the console, such as by mouse, has a separate browser context,
+ * and so separate cookies.
+ */
 let browser: Browser | undefined;
 const openedBrowser = async (): Promise<Browser> => (browser ??= await launchBrowser());
 afterAll(() => browser?.close());

@@ -157,7 +157,8 @@ test("a stop waits for the dispatch in flight, records it and starts no other", 
   await chat.until(1);
   let stopped = false;
   const stopping = house.dispatchers[Symbol.asyncDispose]().then(() => (stopped = true));
-  // Waits for a round trip through the log. A stop that does not wait for the request would be done by then.
+  // Waits for an append to the log. If a stop of the dispatchers did not wait for the held request to the network, it
+  // would be done by then.
   await house.append(NOTIFY);
   expect(stopped).toBe(false);
   held.open();

@@ -8,8 +8,8 @@ import { NOTIFY, openDelivery } from "../harness/in-process/delivery.ts";
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
 /**
- * Creates an intake priority for a service that has received `perSecond` requests for a second, and continues to
- * receive them.
+ * Creates the rule by which delivery yields to HTTP requests. The service has received `perSecond` requests a second
+ * for one second, and continues to receive them.
  */
 function under(perSecond: number) {
   let now = NOW;

@@ -72,7 +72,8 @@ describe("a dispatch that was pending when the log was restored", () => {
   test("is in doubt at once, even among thousands", async () => {
     const { file, time } = await restored((house) => house.clicks(3_500, ["chat"]));
     const chat = fakeChannel("chat");
-    // The clock stands still, so the dispatcher must do all this without waiting for a time.
+    // The clock of this test stands still, so the dispatcher must put all 3,500 clicks of the restored log in doubt
+    // without waiting for a later time.
     await using house = await openDelivery({ file, time, channels: [chat], digestAfterMs: 0 });
     await house.settled();
     expect(chat.sent).toEqual([]);

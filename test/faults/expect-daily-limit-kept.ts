@@ -2,7 +2,10 @@ import { expect } from "bun:test";
 import { exported, until, type ListeningService, type Installation } from "../harness/process.ts";
 import { arrivals } from "./add-people-and-count-messages.ts";
 
-/** Number of intents for each day of the quota, as the log names it in the intent. */
+/**
+ * Number of recorded intents to send a message (DirectMessageAttempted) for each quota day. The key is the day that the
+ * event names.
+ */
 export type PerDay = Readonly<Record<string, number>>;
 
 export async function idle(service: ListeningService): Promise<void> {

@@ -25,7 +25,7 @@ export interface NamedClicksOptions {
   readonly callers: number;
   /** Pause of each caller between its requests, in ms. */
   readonly pauseMs: number;
-  /** Places of the instances that are called. */
+  /** Numbers, in this trial, of the instances to which clicks are posted. Default: all instances. */
   readonly places?: readonly number[];
 }
 

@@ -106,7 +106,8 @@ test.skipIf(libfaketime === undefined)(TITLE, async () => {
     DATABASE_URL: await server.newDatabase(),
     DAILY_LIMIT: String(LIMIT),
     SEND_SPACING_SECONDS: String(SPACING_S),
-    // Each click is sent by itself, so that all are found at the network.
+    // A digest is sent only if clicks have waited for an hour, so in this test each click is sent by itself and can be
+    // found at the network.
     CHAT_DIGEST_AFTER_SECONDS: "3600",
   };
   await using proxies = await startProxies(settings.DATABASE_URL);
@@ -203,7 +204,7 @@ function createClocks() {
 interface Stage {
   readonly instances: Instances;
   readonly server: PostgresServer;
-  /** Proxies between the database server and the instances, by the place of the instance. */
+  /** Proxies between the database server and the instances. The index is the number of the instance in this trial. */
   readonly proxies: readonly Proxy[];
   /** Fake clocks of the instances, by the place of the instance. */
   readonly clocks: readonly FakeClock[];

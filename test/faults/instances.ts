@@ -16,7 +16,10 @@ export interface Instances extends AsyncDisposable {
   readonly places: readonly number[];
   /** The instances that serve now. */
   living(): readonly Instance[];
-  /** The instance at a place, or the next one that starts there. */
+  /**
+   * Resolves with the instance that has this number in the trial. If that instance has ended, resolves when the next
+   * one starts under the number.
+   */
   at(place: number): Promise<Instance>;
   /** Starts an instance at a free place, with its own settings. */
   start(place: number, settings?: Record<string, string>): Promise<void>;

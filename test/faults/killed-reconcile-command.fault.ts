@@ -49,7 +49,8 @@ test("each message is settled once when a service starts during outreach reconci
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   let service = await serveAuthorized(world);
   for (let start = 0; start < STARTS_BESIDE; start++) {
-    // The message does not arrive at X, so the service looks for it twice. That leaves both processes time to look.
+    // The message to the added recipient does not arrive at X. A process that looks for a missing message looks twice,
+    // so the command and the restarted service both have time to look.
     await addPeople(world, start + 1);
     await dieInDoubt(world, service, "reset_before");
     const { tally } = world.sandbox;

@@ -12,7 +12,7 @@ import { expectWhole } from "./expect-whole-log.ts";
 /** Seconds until X accepts a message again after a 429. They are longer than a command takes on a busy machine. */
 const WINDOW_S = 8;
 
-/** Daily limit. */
+/** Daily limit of messages that the service has by default. */
 const LIMIT = 100;
 
 /**

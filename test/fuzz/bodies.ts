@@ -51,7 +51,7 @@ export function valid(schema: Schema): fc.Arbitrary<unknown> {
   if ("const" in schema) return fc.constant(schema.const);
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(valid));
-  // Used for objects only.
+  // Only schemas of objects use `allOf`, so a matching value merges the objects that match its parts.
   if (schema.allOf !== undefined)
     return fc.tuple(...schema.allOf.map(valid)).map((parts) => Object.assign({}, ...parts) as Value);
   if (schema.type === "boolean") return fc.boolean();
@@ -146,7 +146,8 @@ export function bodiesOf({ body }: Operation): fc.Arbitrary<Body | undefined> {
   if (type !== "application/json") return fc.oneof(valid(schema).map(form), noise, fc.constant(undefined));
   const broken = fc.tuple(valid(schema), fc.constantFrom(...breaks)).map(([value, spoil]): Body => {
     const members = value as Value;
-    // A body without members is valid here, and most of the functions would not break it.
+    // Not every function in `breaks` breaks a body without members: a function that replaces quotes changes nothing.
+    // Such a body is always broken in the same way instead.
     if (Object.keys(members).length === 0) return { bytes: utf8.encode("{"), verdict: "unfit" };
     return { bytes: spoil(JSON.stringify(members), members), verdict: "unfit" };
   });

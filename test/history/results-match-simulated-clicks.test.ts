@@ -25,7 +25,7 @@ interface Member {
   readonly username: string;
   readonly tracking: Tracking;
   readonly variant: (typeof VARIANTS)[number];
-  /** Code of the link in the member's message. */
+  /** Code of the short link in the message that this member of the audience received. */
   readonly code: string;
 }
 

@@ -62,7 +62,10 @@ async function openInstance(
       const checkpoints = checkpointInVault(notes, SEED);
       return (await findLoss(log, checkpoints, await checkpoints.loadKey()))?.sentence;
     },
-    /** Signs the head, as an instance does before it has noticed the loss. */
+    /**
+     * Signs the last event of the present log and stores the signature in the vault. An instance does this too while it
+     * has not noticed yet that the log lost events.
+     */
     async sign() {
       await using log = await open();
       const checkpoints = checkpointInVault(notes, SEED);

@@ -49,7 +49,8 @@ const HISTORY: readonly NewEvent[] = [
   },
   clickOf({ short_code: "shared", channels: ["chat"] }),
   { type: "PersonalLinkClicked", data: { code: CODE } },
-  // This event changes the contact, so that the contact also keeps its earlier record, which contains the codes too.
+  // This event renames the contact, so the contact also keeps a record of its earlier state. That record contains the
+  // codes of the recipient's personal links too.
   addedOf({ ...ANN, username: "ann_2" }),
   ...(["ConversionRecorded", "ConversionReversed"] as const).map((type) => ({
     type,

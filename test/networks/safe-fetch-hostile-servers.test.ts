@@ -207,8 +207,8 @@ test.each([
     () => "called",
     (fault: unknown) => (fault as NetworkFault).kind,
   );
-  // The parser may take such a URL for one of the configured origin and call it. Then the request must really go to
-  // that origin.
+  // The URL parser may read a URL of this list as one of the allowed origin, and the call is then made. In this case
+  // the request must really go to the allowed origin.
   if (end === "called") expect(called).toEqual(["https://hooks.example"]);
   else expect([end, called]).toEqual(["forbidden", []]);
 });

@@ -185,8 +185,8 @@ test("the quota resets at the first moment with a higher remainder", () => {
         if (used === 0) return expect(end).toBe(nextDayAt(timezone, ms));
         expect(usedAt(state, momentIn(timezone, end))).toBeLessThan(used);
         for (const before of [end - 1, Math.floor(ms + (end - 1 - ms) * share)]) {
-          // Before `end`, the count may even rise: once calendar days count again, it includes messages of another zone
-          // whose day has the same name.
+          // Before the quota resets at `end`, the count of used quota may even rise. Once the quota follows calendar
+          // days again, the count includes messages that were sent on a day of the same date in another time zone.
           expect(usedAt(state, momentIn(timezone, before))).toBeGreaterThanOrEqual(used);
         }
       });

@@ -7,8 +7,8 @@ import { ENGINES } from "../vault/engines.ts";
 const DAY_MS = 86_400_000;
 
 /**
- * Visitors. They are so many that under another salt it cannot happen by chance that all have the same places in a
- * sketch.
+ * Visitors of the tests. With this many, it practically cannot happen that all get the same numbers for two different
+ * salts.
  */
 const VISITORS = Array.from({ length: 8 }, (_, at) => ({ ip: `203.0.113.${at}`, userAgent: "Firefox" }));
 

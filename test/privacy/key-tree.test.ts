@@ -29,12 +29,14 @@ test("punctured leaves cannot be derived, and all others keep their keys", () =>
         let nodes = ROOT;
         for (const one of gone) nodes = without(nodes, one);
         for (const one of gone) expect(hex(nodes, one)).toBeUndefined();
-        // The leaves next to the deleted ones are the hardest to keep.
+        // The siblings of deleted leaves of the key tree share their parent node with these leaves. So they are the
+        // leaves whose keys a faulty deletion would most likely lose.
         const neighbours = gone.map((one) => one.slice(0, -1) + (one.endsWith("0") ? "1" : "0"));
         for (const one of [...tried, ...neighbours]) {
           if (!gone.includes(one)) expect(hex(nodes, one)).toBe(hex(ROOT, one));
         }
-        // The kept nodes lie above no deleted leaf, so no deleted key can be derived from them.
+        // No node that is left in the tree is a deleted leaf or lies above one, so no deleted key can be derived from
+        // the tree.
         for (const place of nodes.keys()) expect(gone.some((one) => one.startsWith(place))).toBe(false);
       },
     ),

@@ -226,7 +226,7 @@ describe("the specification's table", () => {
       status: "ok",
       version: expect.any(String),
       log: { position: expect.any(Number) },
-      // This field is not in the specification, which allows additional fields.
+      // The field `instances` is not in the product's specification of this answer, which allows additional fields.
       instances: [expect.objectContaining({ version: expect.any(String) })],
       roles: expect.any(Object),
       channels: {

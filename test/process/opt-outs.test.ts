@@ -100,7 +100,8 @@ test("a stop word that X signals suppresses its sender, a receipt counts as seen
     const charged = await Promise.all(types.map((type) => eventsOf(world, type)));
     return charged.flat().map(({ usage }) => (usage as { usd: number } | undefined)?.usd ?? 0);
   };
-  // Waits until the costs agree, because a reading of the inbox for the gap before the stream may still be recorded.
+  // Waits until the cost in the results equals the sum of the costs in the log, because the service may record another
+  // reading of the inbox between the two queries.
   const { costs } = await until(
     async () => {
       const answer = await service.get("/social/results", { headers: BEARER });

@@ -54,7 +54,8 @@ test("an outside reader during writes fails no request", async () => {
   while (counts.length < 50 || counts.at(-1) === counts[0]) {
     using reader = new DatabaseSync(join(world.directory, "reachlog.sqlite"), { readOnly: true, timeout: 2_000 });
     counts.push(Number(reader.prepare("SELECT count(*) AS n FROM events").get()?.["n"]));
-    // Waits for an answer, so that this process can also send the posts.
+    // The query above blocks this process. The wait for the service's answer lets this process also post clicks, which
+    // `startPosting` began.
     await service.get("/api/health");
   }
   await posting.stop();

@@ -18,7 +18,7 @@ test("the steps of the tour give the documented output", async () => {
       asked = "";
       for (const line of text.trim().split("\n")) asked += (await demo.shell(inDemo(line, demo, folder.path))).out;
     } else if (language === "json") {
-      // The tour shows the JSON on several lines, but the command prints it on one.
+      // The document docs/tour.md shows the JSON on several lines, but the command prints it on one line.
       expect(asked.replaceAll("\n", "")).toMatch(patternOf(text.replace(/\n */g, ""), true));
     } else {
       await followSession(demo, folder.path, text);
@@ -59,8 +59,8 @@ function inDemo(line: string, { url, printed }: Demo, directory: string): string
 }
 
 /**
- * Parts of an output that differ between demos. Each entry has a pattern of how the tour shows the part, and the
- * pattern for this demo's output.
+ * Parts of a command's output that differ between demos. Each entry has a pattern for the part in docs/tour.md, and the
+ * pattern for the part in this demo's output.
  */
 const CHANGING: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-(?:[0-9a-f]{4}-){0,3}…/, "[\\s\\S]*?"],
@@ -96,8 +96,8 @@ function patternOf(shown: string, isWhole = false): RegExp {
 }
 
 /**
- * Authorizes as the browser does in which the tour opens /social/auth, and chooses the first account on the consent
- * page.
+ * Authorizes the service as a browser does that opens /social/auth, as docs/tour.md says, and chooses the first account
+ * on the consent page.
  */
 async function authorize(url: string): Promise<void> {
   const start = await fetch(`${url}/social/auth`, { redirect: "manual" });

@@ -90,7 +90,7 @@ function toFormerResults(state: Results) {
   return { groups, templates, links, messages: new Map(messages), open, sent: last, handles, codes, tracked };
 }
 
-/** Returns a hash of the recipients of a position, put back from those of all events. */
+/** Folds the contacts from all events, rewinds the contacts to `position`, and returns a hash of the result. */
 export function rewound(events: readonly Recorded[], position: number): string {
   const steps = rewindContacts(fold(contacts, contacts.initial(), events), position);
   for (let step = steps.next(); ; step = steps.next())

@@ -84,7 +84,10 @@ describe("a log dated a year ahead until its clock was corrected", () => {
     data: { at: new Date(REAL).toISOString(), day: TODAY, timezone: "UTC" },
   };
 
-  /** Creates an intent that follows the correction of the log's time, with its real time. */
+  /**
+   * Creates an intent to send a message after the log's time was corrected. `ms` is the real time of the decision,
+   * which the event holds in addition to the log's time.
+   */
   function decided(attempt_id: string, ms: number, timezone = "UTC"): NewEvent {
     const about = attempted(attempt_id, new Date(ms).toISOString().slice(0, 10)) as NewEvent<"DirectMessageAttempted">;
     return { ...about, data: { ...about.data, timezone, decided_at: new Date(ms).toISOString() } };

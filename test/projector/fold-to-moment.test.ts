@@ -22,7 +22,10 @@ import { forget } from "../harness/in-process/operation-commands.ts";
 /** Number of positions between snapshots of the past, small so that short logs have some. */
 const PAST_EVERY = 40;
 
-/** Returns functions that extend a busy service's log in rounds; each uses the part of the service that would do it. */
+/**
+ * Returns functions that continue the log of a busy service: one runs the service for some rounds of events, the other
+ * erases a recipient with the real command.
+ */
 function livesOn(world: CommandHarness) {
   const { store } = world;
   const live = createMixedLife(store, world.append);

@@ -179,7 +179,8 @@ describe("a changed projection", () => {
     gate.let(1);
     await until(() => (projector.folding().get("visits") ?? 0) > 0);
     await rebuildAll(store, {}, ["visits"]);
-    // These events are enough to fold those after the rebuild, but not to fold the whole log.
+    // Lets the background fold read 200 more events. This suffices for the events after the rebuild, but not for the
+    // whole log.
     gate.let(200);
     expect(await complete(projector, store)).toEqual(await truth(store));
   });

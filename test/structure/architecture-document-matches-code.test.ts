@@ -46,10 +46,11 @@ test("each code name in the map or a decision exists in the code", () => {
 
 /** Files that may ask the machine for the time, because they compare it with no event and no other instance. */
 const MACHINE_TIME = [
-  // These compare the log's clock with the machine's, or provide it.
+  // The next two files compare the log's clock with the machine's clock, or provide the machine's clock to other code.
   "src/platform/clock-ids-and-timers.ts",
   "src/log/log-time-and-clock-skew.ts",
-  // This detects if the machine slept.
+  // This file reads the machine's clock to see that a lease has ended, even if the machine slept and its monotonic
+  // clock stood still meanwhile.
   "src/log/leases-and-roles.ts",
   // These write lines for operators, or tell when this process started.
   "src/platform/log-uncaught-errors-and-continue.ts",

@@ -10,8 +10,8 @@ export interface Measures {
   readonly filesInAFolder: number;
   readonly linesInAFile: number;
   /**
-   * Files of at most {@link SMALL_LINES} lines that only one file of their own room imports. Files of commands do not
-   * count: only the list of commands imports them, and they are small on purpose.
+   * Files with at most {@link SMALL_LINES} lines and a single importing file, which is in the same part (top folder) of
+   * the code. Files of commands do not count: only the list of commands imports them, and they are small on purpose.
    */
   readonly smallFilesWithOneImporter: readonly string[];
   /** Functions whose name ends in `Of`. */

@@ -192,8 +192,8 @@ export interface Tested {
 }
 
 /**
- * Finds the tests of each file of `src`: at the same path, at the declared place, by imports in tests of its room, or
- * by imports in any test.
+ * Finds the tests of each file of `src`. The first hit counts: a test at the file's path, the file's entry in
+ * TESTED_AT, importing tests in the folder of the same name, a folder's entry in TESTED_AT, any importing test.
  */
 export function testsOf(root: string): readonly Tested[] {
   // A declaration file contains no code to run.

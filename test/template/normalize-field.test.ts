@@ -9,7 +9,7 @@ const text = fc.oneof(
 );
 
 test("a value that needs no cleaning is the same as one that does", () => {
-  // The second value begins with a left-to-right mark, so it needs cleaning: the mark is removed.
+  // The test cleans each value twice: as it is, and with a left-to-right mark before it, which cleaning must remove.
   fc.assert(
     fc.property(text, (value) => expect(cleanValue(value)).toBe(cleanValue(`\u200E${value}`))),
     { numRuns: 2_000 },

@@ -171,7 +171,8 @@ describe("a value", () => {
 
 test("a fault is found exactly where no message is rendered, without fields that come later", () => {
   const long = "x".repeat(MESSAGE_CHARS_MAX / 2);
-  // Three such parts fit a variant by themselves; a template with a variant that never fits is refused.
+  // A variant has at most three of these parts, and three of them still fit into a message. parseTemplate refuses a
+  // template with a variant that can never fit, and this test needs templates that are accepted.
   const third = "y".repeat(Math.floor(MESSAGE_CHARS_MAX / 3) - 10);
   const value = fc.constantFrom("", " ", "Ann", "\u200B", long, `${long} `);
   const part = fc.constantFrom("Hi ", "{{name}}", "{{company}}", "{{company|you}}", "{{city}}", `${third} `);

@@ -12,7 +12,10 @@ export interface Row {
   readonly unit: string;
   /** Median of this package's results, one per round. */
   readonly ours: number;
-  /** Median of the results that ours are compared with, one per round: those of a limit or of a peer. */
+  /**
+   * Median of the results with which ours are compared, one per round. They come from a limit (the fastest possible
+   * way, or the same work without a feature) or from another event store.
+   */
   readonly limit: number;
   /**
    * Median of the ratios of `ours` to `limit` in each round, because a change of the machine's speed affects both
@@ -108,12 +111,16 @@ export function atMost(times: number): Bar {
   return { text: `≤ ${times} ×`, isMet: ({ ratio }) => ratio <= times };
 }
 
-/** Target: our figure is greater than the limit's by at most `more`, which is in the unit of the row. */
+/**
+ * Target: our result is at most `more` above the result with which ours is compared (`limit`), in the unit of the row.
+ */
 export function atMostMore(more: number, unit: string): Bar {
   return { text: `≤ ${more} ${unit} more`, isMet: ({ ours, limit }) => ours - limit <= more };
 }
 
-/** Target: our figure is at most `most`, in the unit of the row, whatever the limit's figure is. */
+/**
+ * Target: our result is at most `most`, in the unit of the row. The result with which ours is compared does not matter.
+ */
 export function atMostInAll(most: number, unit: string): Bar {
   return { text: `≤ ${most} ${unit}`, isMet: ({ ours }) => ours <= most };
 }

@@ -128,7 +128,10 @@ async function fold(store: EventStore, events: number): Promise<void> {
   if (state.items !== events) throw new Error(`${state.items} events were folded instead of ${events}`);
 }
 
-/** Installs a peer in a new folder, and returns that folder. If it fails, adds a note and returns undefined. */
+/**
+ * Installs another event store, with which this package is compared, in a new folder, and returns the folder. If the
+ * installation fails, adds a note to the results and returns undefined.
+ */
 async function install(options: BenchOptions, name: string, dependencies: object): Promise<string | undefined> {
   const home = join(options.directory, name);
   mkdirSync(home);

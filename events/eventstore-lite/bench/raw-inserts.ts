@@ -95,8 +95,8 @@ function bytesOf([stream, version, type, id, timeMs, data, meta, hash]: EventRow
 }
 
 /**
- * Throws if the columns or indexes of the table differ from those of the log: as a limit, it must do the same work as
- * the log.
+ * Throws if the columns or indexes of the benchmark's table differ from those of the log's table. Inserts into other
+ * columns or indexes would be other work, so the two speeds could not be compared.
  */
 function expectSameTable(db: DatabaseSync, likeLog: string): void {
   using log = new DatabaseSync(likeLog, { readOnly: true });

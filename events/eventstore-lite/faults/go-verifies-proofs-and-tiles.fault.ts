@@ -92,7 +92,10 @@ function flipped(question: Question): Question {
     : { ...question, OldRoot: flip(question.OldRoot ?? "") };
 }
 
-/** Writes the tiles that a reader of this leaf needs, in the layout of a static server. */
+/**
+ * Writes the tiles (files with hashes of the Merkle tree) that Go needs to check the leaf number `index`, at the paths
+ * that Go's tile library expects.
+ */
 async function writeTiles(size: number, index: number): Promise<Question> {
   const into = mkdtempSync(join(folder, "tiles-"));
   const read = async (level: number, at: number, width: number): Promise<Uint8Array> => {

@@ -9,7 +9,7 @@ export interface Injected {
   /** True if the program reached the call that was to fail. */
   readonly isInjected: boolean;
   readonly ledger: Ledger;
-  /** Output lines of the program that are not for the ledger of its callers, such as `closed` or `refused …`. */
+  /** Output lines of the program that do not report on an append, such as `closed`, or `refused` with the error. */
   readonly words: readonly string[];
   readonly code: number | null;
 }

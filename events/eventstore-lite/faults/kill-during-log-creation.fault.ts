@@ -49,8 +49,8 @@ test.skipIf(lacks("strace"))(
       await restart(file);
     }
     console.log(`kill -9 at each call of creation ${injections.length}: bad starts 0`);
-    // All calls at which the program was killed belong to the creation of the log or to its first append. Otherwise
-    // more appends would have begun than there were kills.
+    // A process that is killed while it creates the log has begun no append; one that is killed in its first append has
+    // begun one. Later kills would raise the sum of begun appends to at least the number of kills.
     expect(appended).toBeLessThan(injections.length);
   },
 );

@@ -17,7 +17,8 @@ const CUTS = isWhole ? 100 : 20;
 /** Number of power cuts that one log goes through, so that a recovered log is cut again; then a new log begins. */
 const CUTS_PER_LOG = 10;
 /**
- * Characters of each event: enough for a checkpoint every 100 ms or so, so that some cuts come in the middle of one.
+ * Number of characters of each event. Events of this size cause a checkpoint of the database about every 100 ms, so
+ * that some power cuts happen during a checkpoint.
  */
 const CHARS = "12000";
 /**

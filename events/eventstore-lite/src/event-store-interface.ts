@@ -12,7 +12,7 @@ export interface NewEvent {
   readonly meta: unknown;
 }
 
-/** The place and time at which an event was recorded. */
+/** Position, stream, version, time and hash that the log gives to an event when it records the event. */
 export interface Place {
   /** Position of the event in the log: counted from 1, without gaps. */
   readonly position: number;
@@ -274,7 +274,10 @@ export interface LogHistory {
   readonly epochs: readonly string[];
   /** How this continuation began. */
   readonly begunAs: BegunAs;
-  /** The continuations in `epochs`, with how each began. */
+  /**
+   * Every epoch of the log up to the present one, oldest first, with the reason why it began: a new log, a restored
+   * backup, an import or a copy.
+   */
   readonly history: readonly Epoch[];
   /** Returns the cursor of a consumer that has processed all events up to `position`. */
   cursor(position: number): Cursor;

@@ -32,7 +32,7 @@ export const DEFAULT_LIMITS: Limits = {
   // A database server holds every batch in memory several times over, and its client waits until it has received all of
   // it.
   batchChars: 4 * MIB,
-  // Beyond any single machine's log; SQLite's own limit with 4 KiB pages is 16 TiB.
+  // No log on a single machine reaches this limit. SQLite's own limit with 4 KiB pages is 16 TiB.
   databaseBytes: 8 * TIB,
 };
 

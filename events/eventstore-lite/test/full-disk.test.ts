@@ -27,7 +27,8 @@ test("a full disk refuses appends, loses none, and accepts them again once there
   expect(await take(store.read())).toHaveLength(acknowledged);
   // The append is larger than the free space, so the whole append is refused, and not only its end.
   expect(await refusalOf(store.append("a", newEvents(5_000)))).toBeInstanceOf(StoreFull);
-  // A small append still fits, and builds on the log's content, not on what was rolled back.
+  // The full disk still has room for a small append. Its position shows that the log kept nothing of the large append
+  // that was refused.
   expect(await store.append("a", [newEvent()])).toMatchObject({ first: acknowledged + 1, version: acknowledged + 1 });
 
   sql(file, "DROP TABLE ballast");

@@ -77,7 +77,10 @@ async function renderDeliveries(view: DeliveriesView): Promise<VNode> {
   );
 }
 
-/** The lists of the page: the words of each, and the component that shows one of its groups. */
+/**
+ * The two lists of the page, dead letters and dispatches in doubt: each with its id, title and texts, and the component
+ * that renders one group of its dispatches.
+ */
 const LISTS = {
   dead: {
     id: "letters",

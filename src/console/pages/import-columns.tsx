@@ -17,7 +17,7 @@ export interface Preview extends ImportPreview, RefusedRows {
   readonly fields: readonly string[];
   readonly duplicates: number;
   readonly notes: readonly string[];
-  /** True if the operator has chosen the order of the dates. */
+  /** True if the operator has chosen in which order the dates of the file give day, month and year. */
   readonly isDated: boolean;
   /** Consent that the operator states for all rows that do not say it; empty if they state none. */
   readonly stated: { readonly basis: string; readonly source: string };

@@ -16,7 +16,10 @@ const ROWS_SHOWN_MAX = 200;
 /** Cells of an imported file that were changed when they were read, or that look wrong. */
 interface NotedCells {
   readonly noted_cells: number;
-  /** Sentences about the cells, one for each kind. */
+  /**
+   * Sentences about cells of the imported file: one for each column, and one for each word that was read as a blank
+   * cell.
+   */
   readonly notes: readonly string[];
 }
 

@@ -260,7 +260,10 @@ function MessagesChart({ view }: { readonly view: View<"timeline"> }): VNode {
   );
 }
 
-/** Number of days, today included, for which the links are surely counted one by one. */
+/**
+ * Number of days, today included, for which the link to the list of most clicked links asks. For these days the clicks
+ * projection still keeps the counts of each link.
+ */
 const LINK_DAYS = 3;
 
 /** Leads to the links that were clicked most in the chosen range or, without one, in the last days. */

@@ -148,7 +148,7 @@ function Funnel({ results: { total, other } }: ResultsProps): VNode {
   );
 }
 
-/** Shows the other figures of all rows: reactions, cost, and what the conversions brought. */
+/** Shows the totals of all result rows: receipts, replies, clicks, conversions, and cost. */
 function Total({ results: { total, worth, cost_usd: cost } }: ResultsProps): VNode {
   const { sent, seen, seen_rate, replied, reply_rate, clicks, tracked, conversions, previous } = total;
   const { cost_per_conversion_usd: each } = total;

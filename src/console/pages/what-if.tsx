@@ -30,7 +30,7 @@ interface ShownReport {
   }[];
   /** Sentences on what the log cannot tell, and on what the answer assumes to be unchanged. */
   readonly open: readonly string[];
-  /** Recipients whose messages or skips would differ under the other rules. */
+  /** Recipients whose messages or skips would differ under the rules that the operator entered in the page's form. */
   readonly lists: readonly {
     readonly name: string;
     readonly title: string;

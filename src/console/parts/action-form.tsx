@@ -159,7 +159,10 @@ interface AnswerProps {
   readonly children: ComponentChildren;
 }
 
-/** The button that performs an action, next to one that leads back, and below what the form counts. */
+/**
+ * Last part of a form: a link that cancels, and the children, which are the button that performs the action and the
+ * numbers that the form shows.
+ */
 export function Answer({ back, isDangerous = false, children }: AnswerProps): VNode {
   return (
     <div class={isDangerous ? "answer dangerous" : "answer"}>
@@ -199,7 +202,7 @@ export function toSpaces(word: string): string {
   return word.replaceAll("_", " ");
 }
 
-/** Words for values of a closed set that do not say what they mean. */
+/** Words that the console shows in place of values whose own names do not explain what the values mean. */
 export const CHOICE_WORDS: Readonly<Record<string, string>> = {
   dm_first: "wrote first",
   opt_in: "opted in",

@@ -8,7 +8,10 @@ import { ConfirmedAction, confirmationId, Field, Lines } from "./action-form.tsx
 import { AudienceFields } from "./audience-fields.tsx";
 import { PageForm } from "./links-forms-and-tabs.tsx";
 
-/** The words for each reason of the count, for the script. */
+/**
+ * JSON of a description for each reason to skip a recipient. The browser script uses it to show why recipients of a
+ * campaign's audience get no message.
+ */
 const REASON_WORDS = JSON.stringify(Object.fromEntries(SKIP_REASONS.map((reason) => [reason, describeSkip(reason)])));
 
 const CREATE = "/console/campaigns/create";
@@ -23,8 +26,8 @@ interface FollowUpButtonProps {
 }
 
 /**
- * Opens the form that the campaign's page has for a follow-up, so that a list of campaigns holds no form for each.
- * Renders nothing if the chain is full, or for a browser that may only look.
+ * Button to the form for a follow-up on the campaign's page, so that a list of campaigns holds no form for each.
+ * Renders nothing if the campaign may have no more follow-ups, or if the browser may only read.
  */
 export function FollowUpButton({ campaign: { name, followUpName } }: FollowUpButtonProps): VNode | null {
   if (followUpName === undefined || useView().formToken === undefined) return null;
@@ -113,7 +116,8 @@ function SavedMessage({ changed_at, text }: ShownCampaign): VNode {
   const isRefused = useView().notice?.isFault === true;
   return (
     <>
-      {/* It is no field of the action, because those name the dialog, which stays open while the page is refreshed. */}
+      {/* This field is not among the `fields` of the action, because the dialog's id is a hash of them: with another time
+          the dialog would close when the page is refreshed. */}
       <input type="hidden" name="changed_at" value={changed_at ?? ""} />
       {isRefused ? (
         <details open>

@@ -105,7 +105,8 @@ const HEIGHT = 40;
 function Curve({ channel: { curve, delivered, failed } }: { readonly channel: Channel }): VNode {
   const most = Math.max(1, ...curve.map((quarter) => quarter.delivered));
   const step = 100 / (curve.length - 1);
-  // Heights grow with the square root of the number, so that a burst does not flatten all other quarters.
+  // The height of each point is the square root of the deliveries in a quarter of an hour. Otherwise one quarter with a
+  // burst would make the line of all other quarters flat.
   const points = curve.map((quarter, at) => {
     const height = Math.sqrt(quarter.delivered / most) * (HEIGHT - 4);
     return `${(at * step).toFixed(1)} ${(HEIGHT - height).toFixed(1)}`;

@@ -235,7 +235,7 @@ export function isProblem(type: EventType): boolean {
   return tone === "bad" || tone === "warn";
 }
 
-/** Returns the look of a type of events in a list. */
+/** Returns the icon and the color tone that lists show for events of this type. */
 export function findLook(type: EventType): Look {
   return LOOKS[type] ?? ["clock", "neutral"];
 }

@@ -7,8 +7,8 @@ import { useView, type View } from "../page-context.ts";
 import { A } from "./links-forms-and-tabs.tsx";
 
 /**
- * Kind of a column's cells: right-aligned numbers, texts that may break within words, or a state next to the row's
- * name.
+ * Kind of a column's cells: right-aligned numbers, texts that may break within words, or a state such as a badge, which
+ * a narrow table shows next to the row's name.
  */
 type Kind = "number" | "breakable" | "state";
 

@@ -12,7 +12,7 @@ export async function countAudience(form) {
   for (const { name, value } of fields) {
     for (const line of value.split("\n")) if (line.trim() !== "") asked.append(name, line.trim());
   }
-  // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
+  // oxlint-disable-next-line no-restricted-globals -- runs in a browser, and calls the page's own service
   const response = await fetch(`/social/campaigns/count?${asked}`, { signal: counting.signal }).catch(() => undefined);
   const answer = response?.ok || response?.status === 422 ? await response.json().catch(() => undefined) : undefined;
   if (answer === undefined) return;

@@ -23,7 +23,10 @@ export type EventWords = { readonly [T in EventType]: (data: DataOf<T>) => Sente
 /** Functions that make a short sentence for each event type. `who`: the caller who caused the event. */
 export type ShortWords = { readonly [T in EventType]: (data: DataOf<T>, who: Mention | string) => Sentence };
 
-/** Tag of a template literal that makes a sentence. Inserted values may be sentences, mentions or our own words. */
+/**
+ * Tag of a template literal that makes a sentence. Each inserted value is a sentence, a mention (the name of a thing
+ * that a page may link to), a number, or text.
+ */
 export function say(
   words: TemplateStringsArray,
   ...named: readonly (string | number | Mention | Sentence)[]
@@ -64,7 +67,7 @@ export function run(run_id: string, called: "run" | "dry run" = "run"): Mention 
   return { kind: "run", text: `${called} ${run_id}`, run_id };
 }
 
-/** Mentions a campaign. */
+/** Makes the part of a sentence that names a campaign, so that a page can link the campaign. */
 export function campaign(name: string): Mention {
   return { kind: "campaign", text: name, name };
 }

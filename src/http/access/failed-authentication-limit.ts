@@ -43,15 +43,16 @@ export function shareFailures(
   const own = createFailureLimit(clock, limit);
   let minute = 0;
   /**
-   * Next place that a wrong token claims, by the caller's network. This instance knows that all lower places of the
-   * minute are taken.
+   * By the caller's network: the next of the numbers 1 to `limit`. Each wrong token reserves a number in the database
+   * for the current minute. This instance has already tried to reserve all lower numbers.
    */
   let free = new Map<string, number>();
 
   const takePlace = (network: string): number | undefined => {
     const place = free.get(network) ?? 1;
     if (place > limit) return undefined;
-    // The number grows before the claim, so that two wrong tokens at the same time claim different places.
+    // The number for the next wrong token is stored before this number is claimed in the database, so that two wrong
+    // tokens at the same time claim different numbers of the minute.
     free.set(network, place + 1);
     return place;
   };

@@ -88,9 +88,9 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
 const SLOT_WAITING_MAX = 8;
 
 interface SlotWait {
-  /** Maximum time to wait for the slot, in ms. */
+  /** Maximum time in ms that work waits for its turn to run in the slot, which one piece of work holds at a time. */
   readonly ms: number;
-  /** Signal that ends the wait for the slot. */
+  /** Signal whose abort ends the wait for the slot, which only one piece of work holds at a time. */
   readonly signal: AbortSignal;
 }
 

@@ -22,8 +22,8 @@ type Shown =
   | { readonly state: "wait" };
 
 /**
- * HTTP status, heading and text for each state. The status of `wait` is the default for a problem that does not give
- * its own.
+ * HTTP status, heading and text of the opt-out page in each of its states. In the state `wait`, the status is used only
+ * if the problem that occurred does not give another.
  */
 const STATES = {
   ask: { status: 200, heading: "question", text: "promise" },

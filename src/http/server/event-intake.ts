@@ -77,7 +77,8 @@ export function createEventIntake(
   const noteSuccess = (type: string): void => {
     if (!isFull && refusedTypes.has(type)) return recover();
     refusedTypes.delete(type);
-    // The probe runs in the background. Its fault is dropped here, because the refused request was logged already.
+    // Tests in the background if the disk has room again. The test's error is ignored here, because the refused request
+    // was already logged.
     if (isFull && refusedTypes.size === 0) void probe().catch(() => undefined);
   };
   const refuse = (fault: unknown, type: string, key: IdempotencyKey | undefined): never => {

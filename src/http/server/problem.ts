@@ -259,7 +259,10 @@ export const keyedAppendFault = (fault: unknown): unknown => {
   return told === fault ? fault : problems.logUnavailable(false).with(RETRY_LATER);
 };
 
-/** Creates a function that waits for work and converts its fault. */
+/**
+ * Returns a function that awaits a promise. If the promise rejects, that function throws the error that `toFault` makes
+ * of the reason.
+ */
 const refaulted =
   (toFault: (fault: unknown) => unknown) =>
   <T>(work: Promise<T>): Promise<T> =>

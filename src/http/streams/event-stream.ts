@@ -183,7 +183,10 @@ export function createStreamPace(
   sleep: (ms: number, signal: AbortSignal) => Promise<void>,
 ) {
   const intake = createIntakePriority(requests);
-  /** Time at which the last turn that was granted ends, in ms since the epoch. */
+  /**
+   * Time at which the last time slot that a stream was given for sending ends, in ms since the epoch. The next stream
+   * that asks gets the time after it.
+   */
   let freeAt = 0;
 
   return {
@@ -194,7 +197,8 @@ export function createStreamPace(
     async turn(signal: AbortSignal): Promise<(events: number) => void> {
       let now = clock();
       if (!intake.isBusy(now)) {
-        // No request waits any more, so streams need not keep to their turns.
+        // The service is not busy with requests any more, so each event stream may send at once and need not wait for
+        // its turn.
         freeAt = 0;
         return () => {};
       }

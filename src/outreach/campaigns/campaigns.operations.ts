@@ -302,7 +302,8 @@ export const changeCampaign = operation({
       const audience = readAudience(given) ?? (all === true ? {} : before.audience);
       const own = readGapAndTopic(campaigns, { gap_days, topic }, before);
       const data = { name, text: message ?? before.text, audience, ...own };
-      // A repeat of a change that was saved finds its own, and is no refusal.
+      // The change is refused if the campaign was changed since the caller read it. A repeat of a change that was
+      // already saved is not refused, because the campaign is as the caller wants it.
       const isStale = !["", before.changed_at].includes(changed_at) && !isUnchanged(campaigns, data);
       return isStale ? refuse("campaign_changed", { name }) : { type: "CampaignChanged", data };
     }),

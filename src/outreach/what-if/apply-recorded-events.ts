@@ -195,8 +195,8 @@ function attempt(
 }
 
 /**
- * Returns the point up to which a walk goes: a recipient, and the source in which the log's run found them. For a
- * retried recipient, the log names no source or `list`, so the source follows from the contact.
+ * Returns the recipient where the hypothetical run must stop, and the source in which the log's run found this
+ * recipient. For a retried recipient, the log names no source or `list`, so the source follows from the contact.
  */
 function toTarget(
   contact: Contact | undefined,

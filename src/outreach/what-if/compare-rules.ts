@@ -68,7 +68,10 @@ export function createComparison(rules: ComparedRules) {
        * opt-outs under the other rules too.
        */
       opt_outs: 0,
-      /** Number of messages from recipients. Their texts are not kept, so the other stop words may be in them. */
+      /**
+       * Number of messages from recipients. The log does not contain their texts, so it cannot tell which of them
+       * contain stop words of the other rules.
+       */
       messages_read: 0,
       /** Number of runs that would have continued with recipients that only the network knows. */
       unread_sources: 0,
@@ -165,7 +168,7 @@ function campaignNow({ would }: Comparison) {
   return omitUndefined({ campaign: would.state.run.current?.campaign });
 }
 
-/** Returns all names of a recipient that the two worlds hold. */
+/** Returns the id and the username of a recipient, as far as the log or the hypothetical run has them. */
 export function namedRecipient({ was }: Comparison, contact: Contact): Recipient {
   const recipient = toRecipient(contact);
   const known = contactIn(was, recipient);

@@ -68,8 +68,8 @@ function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget
 }
 
 /**
- * Begins a page of recipients in a hypothetical run. As in a real run, skips come before messages; skipped recipients
- * stay on the page, because the walk may stop at one.
+ * Begins a page of recipients in a hypothetical run. As in a real run, skips come before messages. Skipped recipients
+ * stay on the page, because the pass over the recipients may have to stop at one.
  */
 function openBatch(comparison: Comparison, run: HypotheticalRun, { source, people }: WalkedBatch): void {
   run.source = source;

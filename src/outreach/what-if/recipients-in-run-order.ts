@@ -10,7 +10,8 @@ export interface WalkedBatch {
 }
 
 /**
- * The point up to which a walk goes: a recipient that a run of the log wrote to, and the source where it found them.
+ * Point up to which a pass over the known recipients goes: a recipient that a recorded run reached, with the source in
+ * which that run found the recipient. `contact` is undefined if the log does not know the recipient.
  */
 export interface WalkTarget {
   readonly contact: Contact | undefined;

@@ -48,8 +48,8 @@ interface Instance {
   /** Ends the simulated process as a kill does: its calls never return and its timers never fire. */
   die(): void;
   /**
-   * Ends the simulated process as a kill does, at its call with this number. With `after`, that call still takes
-   * effect, but the process does not see the answer.
+   * Ends the simulated process as a kill does: the next `calls` calls to the log or a network return, and the call
+   * after them ends it. With `after`, that call still takes effect, but the process does not see its answer.
    */
   dieAt(calls: number, after: boolean): void;
   /** Resolves when the simulated process dies. */

@@ -104,7 +104,10 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
     return dm.id;
   };
 
-  /** Cursor of a list's second page. The cursor of the last page is this one if the cursors lead `around`. */
+  /**
+   * Cursor of the second page of the list that was begun last. If `network.cursors` is `around`, the last page leads
+   * back to this cursor.
+   */
   let second: string | undefined;
   let empty = 0;
   const astray = <Shown extends { readonly next?: string }>(

@@ -144,7 +144,8 @@ test("the rate limit headers are documented for the responses that carry them", 
     [...(strict.find((each) => each.id === id)?.answers ?? [])]
       .filter(([, answer]) => answer[kind].includes("ratelimit") && answer[kind].includes("ratelimit-policy"))
       .map(([status]) => status);
-  // For a caller with a token, the only limit is the daily limit of messages, so only runs have these headers.
+  // A caller with a token has only one limit, the daily limit of messages. So the document names the rate limit headers
+  // for runs, and not for notifications.
   expect([namesAt("notify", "headers"), namesAt("notify", "optional")]).toEqual([[], []]);
   expect([namesAt("startRun", "headers"), namesAt("startRun", "optional")]).toEqual([
     [200, 202],

@@ -59,8 +59,8 @@ interface HandOver {
    */
   readonly list: boolean;
   /**
-   * True if an operator then erases the handle's previous holder and imports the new holder a second time. The erasure
-   * must not affect either import.
+   * True if, after the handle has passed to a new holder, an operator erases the previous holder and imports the new
+   * holder a second time. The erasure must not affect either import of the new holder.
    */
   readonly isForgotten: boolean;
 }

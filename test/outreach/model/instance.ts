@@ -74,8 +74,8 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   const refusing = learning.noting(witness.refusing(store));
   const head = (): number => (isReplaced() ? 0 : witness.head());
   const process = learning.watching(createProcess({ clockwork, store: refusing, head, onFate }));
-  // Only `subscribeBatches` goes through the process, so the projector's first read is a single step; another test
-  // covers crashes within it. Snapshots are off, because the step scheduler does not wait for them.
+  // The projector uses the simulated process only for `subscribeBatches`, so a crash cannot interrupt its first read;
+  // another test covers this. Snapshots are off, because the step scheduler does not wait for them.
   const followed = { ...store, subscribeBatches: process.store.subscribeBatches, snapshots: NO_SNAPSHOTS };
   const projector = await startProjector(followed, { logger: SILENT, erase: createEraseHandler(keyring) });
   let aheadMs = 0;

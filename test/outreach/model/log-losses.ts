@@ -88,7 +88,10 @@ export async function importExport(house: House, back: number, ledger: Ledger): 
 /** Circumstances in which a server's log is replaced by a copy while processes use it. */
 interface Beside {
   readonly steps: number;
-  /** True to pause all processes before the replacement and resume them after it. */
+  /**
+   * True to pause all processes of the service before the server's log is replaced by a copy, and to resume them
+   * afterwards.
+   */
   readonly isPaused: boolean;
   readonly by: Copy;
 }

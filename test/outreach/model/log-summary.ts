@@ -170,8 +170,8 @@ export function createBooks(unlinked: ReadonlySet<number> = new Set()): Books {
  */
 export function inherit(books: Books, before: Books, { replaced, forgotten }: House): void {
   const { head, ownTime } = replaced.at(-1) ?? { head: 0, ownTime: 0 };
-  // The process made the request under the lost log, which was longer than the present one. The request counts as made
-  // at the end of the copy.
+  // The process made the request under a lost log that was longer than the present one. The request counts as made at
+  // the last position of the copy that replaced the log.
   const known = (ask: Ask): Ask => (ask.took === undefined ? ask : { ...ask, took: { ...ask.took, head } });
   for (const [id, { asks }] of [...before.lostAsks, ...before.attempts])
     books.lostAsks.set(id, { asks: asks.map(known) });

@@ -59,7 +59,10 @@ async function isCaught({ name, edits, isOfCampaigns }: Mutation): Promise<boole
   return found;
 }
 
-/** Edits a file of the copy. `kept` gets the file's text from before its first edit. */
+/**
+ * Edits a file in the temporary copy of the source tree. `kept` receives the text that the file had before its first
+ * edit.
+ */
 function apply(name: string, { file, from, to }: Edit, kept: Map<string, string>): void {
   const path = join(copy, file);
   const text = readFileSync(path, "utf8");

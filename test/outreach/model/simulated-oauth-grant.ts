@@ -18,7 +18,10 @@ export interface Grant {
   revoke(): void;
 }
 
-/** Creates a simulated grant. `now` is the network's clock; `toOurs` converts its times to the service's clock. */
+/**
+ * Creates a simulated OAuth grant of the account. `now` is the network's clock; `toOurs` converts a time of that clock
+ * to the service's clock.
+ */
 export function createGrant(now: () => number, toOurs: (ms: number) => number): Grant {
   const vault = createMemoryVault();
   let made = 0;

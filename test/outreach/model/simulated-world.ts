@@ -44,8 +44,8 @@ export interface House {
   /** Returns the time of the log's clock, ms since the epoch. */
   clock(): number;
   /**
-   * Returns the time of a machine whose clock was not moved alone, ms since the epoch. If one process owns the log,
-   * this is the log's clock.
+   * Returns the time of a machine whose clock was moved only together with all other clocks, ms since the epoch. If one
+   * process owns the log, this is the log's clock.
    */
   machineClock(): number;
   /** Moves all clocks. */

@@ -83,8 +83,8 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Runs every command that the help lists. Its first line runs as a process, the others in this process unless all cases
- * are tried. Throws if LINES has no line for a command.
+ * Runs each command that the help lists, with each of its lines in LINES. The first line runs as a separate process,
+ * the others in this process unless `isWhole`. Throws if LINES lacks a command.
  */
 export async function runEveryCommand(world: WatchedWorld): Promise<number> {
   world.file("elsewhere.env", `DATABASE_URL=sqlite:${join(world.directory, "elsewhere.sqlite")}\n`);

@@ -48,7 +48,8 @@ export function findSecrets(secrets: readonly Hunted[], written: Iterable<Writte
 }
 
 /**
- * Number of bits of a hash. With 22 bits, one in a hundred places of an output is compared with the secrets in vain.
+ * Number of bits of the hash of four bytes. The hash decides which positions of an output are compared with the
+ * secrets. With 22 bits, about one position in a hundred is compared although no secret begins there.
  */
 const HASH_BITS = 22;
 

@@ -10,8 +10,8 @@ import type { PreparedAppend } from "./prepare-append.ts";
 export type CompareKey = (append: PreparedAppend) => Promise<Appended>;
 
 /**
- * Creates the comparison of an idempotency key with those in segments; the database holds only their short hashes. If
- * no segment holds the key, `again` repeats the append. Throws {@link StoreUnavailable} if a segment is unreadable.
+ * Returns a function that searches the archived segments for the append's idempotency key. If no segment has the key,
+ * the function appends with `again`. It throws {@link StoreUnavailable} if a segment is unreadable.
  */
 export function createCompareKey(find: FindArchivedKey, again: CompareKey): CompareKey {
   return async (append) => {

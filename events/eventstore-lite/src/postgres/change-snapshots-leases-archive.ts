@@ -8,7 +8,8 @@ export type NowOf = (nowMs: number) => number | null;
 type Asked = Exclude<Operation, { kind: "close" }>;
 
 /**
- * Log in the epoch in which its writer opened it. If the log is in another epoch by now, its SQL functions raise EL001.
+ * A log, and the id of the epoch (the time between two restores, imports or copies) in which its writer opened it. The
+ * log's SQL functions raise EL001 if the log is in another epoch by then.
  */
 export interface OpenedEpoch {
   readonly database: Database;

@@ -14,8 +14,8 @@ export interface PostgresLogPlace {
 /** The log's record of the server and the database where it is. If it differs from the real ones, the log is a copy. */
 export interface PlaceKnown {
   /**
-   * Signs of a copy that the log's owner has no right to read from the server. `files`: the change time of the file
-   * `PG_VERSION`, which the server never writes again and which a copy of the files does not keep.
+   * Facts that would show a copied log, but that the log's owner has no right to read from the server. `files`: the
+   * change time of the file `PG_VERSION`, which the server never writes again and a copy of the files does not keep.
    */
   readonly unknown: readonly ("server" | "timeline" | "files")[];
   /** The role that owns the log, as SQL names it. */

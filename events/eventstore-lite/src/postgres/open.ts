@@ -47,8 +47,8 @@ export interface PostgresStoreOptions<E extends NewEvent> {
   /** Codec of the events; by default they are stored as they are. */
   readonly codec?: Codec<E>;
   /**
-   * URL of the module whose default export completes in the writer thread what the codec left undone, as for a store on
-   * SQLite.
+   * URL of a module whose default export finishes, in the writer thread, events that the codec encoded only in part. It
+   * may do costly work such as encryption.
    */
   readonly writerTransform?: URL;
   /**

@@ -76,7 +76,10 @@ function parseText(text: string): Checkpoint {
   return { origin: log, position, hash: parseHash(chain, "its chain's line"), root: hash, time };
 }
 
-/** Parses a size as these formats write it: decimal, without leading zeroes. Undefined for any other text. */
+/**
+ * Parses a log size, or a position, as checkpoints and event proofs write it: a decimal number without leading zeroes.
+ * Returns undefined for any other text.
+ */
 export function parseSize(text: string): number | undefined {
   return SIZE.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
 }

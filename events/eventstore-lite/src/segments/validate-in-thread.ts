@@ -22,7 +22,10 @@ export interface ProvableSegment {
   readonly sealed?: RecordedFile | undefined;
   /** Size of a file that was just written and is not recorded yet, in bytes; undefined if it is unknown. */
   readonly writtenBytes?: number | undefined;
-  /** Number of the segment's events that count as progress; `onProved` gets it once the segment is found whole. */
+  /**
+   * Number of the segment's events that are in the verified range of positions. `onProved` gets this number as progress
+   * once the segment is found whole.
+   */
   readonly events: number;
   readonly after: ChainPoint;
 }

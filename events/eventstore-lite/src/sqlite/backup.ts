@@ -31,7 +31,10 @@ export function backupTo(module: URL, source: object, file: string, options: Bac
   );
 }
 
-/** Makes the copy in its thread, and answers once the copy is verified. */
+/**
+ * Makes the backup in the worker thread that calls this function, and sends the result to the thread that started it
+ * once the copy is verified.
+ */
 export function answerBackup(copy: (order: never, fetchFile: FetchFile) => Awaitable<void>): Promise<void> {
   return answerTask(async (order: { readonly target: string }, onProgress, fetchFile): Promise<Backup> => {
     await copy(order as never, fetchFile);

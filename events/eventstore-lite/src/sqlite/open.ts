@@ -155,8 +155,8 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
 }
 
 /**
- * Creates a store's `confirm`. It does not compare epochs, because an open file keeps its epoch, but only the file's
- * place and the event.
+ * Creates the function `confirm` of a store. It checks that the log's file is still at its path and that the caller's
+ * event has the same hash. It compares no epochs, because an open file keeps its epoch.
  */
 function createConfirm(requireFiles: () => void, hashAt: EventStore["hashAt"]): EventStore["confirm"] {
   return async ({ position, hash }) => {

@@ -79,8 +79,8 @@ test("a role with archive rights can record only the log's next segment and its 
   }
   expect(await claim(11, 40)).toMatchObject({ message: "the newest event is never archived" });
   expect(await refusalOf(sql`SELECT eventstore.record_segment('another', '{}')`)).toMatchObject({ code: "EL001" });
-  // The database replaces a whole key by its hash only if a segment is recorded, and the values of the key equal those
-  // in the log.
+  // The database replaces an idempotency key by its hash only if a recorded segment ends at the given position and the
+  // caller's entry equals the log's. Each of the next three calls misses one of these conditions.
   const keys = [{ key: "k11", digest: "", first: 12, last: 12, version: 3 }];
   const forget = (last: number, claimed: object[]) =>
     sql`SELECT eventstore.record_keys(${epoch}, ${last}, ${JSON.stringify(claimed)})`;
@@ -119,8 +119,8 @@ test("the place of a log is noted only for its known past, even an archived one"
   expect(await notes(20, other)).toBe(false);
   expect(await notes(7, other)).toBe(false);
   await owner`UPDATE eventstore.info SET place[1] = 'elsewhere'`;
-  // The database has no hash of an event inside a segment. The store compares that hash itself, and then records the
-  // log's place with the segment's last event.
+  // Position 7 lies inside an archived segment, so the database has no hash of its event. The store compares that hash
+  // itself, then passes the last event of the segment to `note_place`, which records on which server the log is.
   expect(await store.confirm({ position: 7, hash: await hashAt(7) })).toBe("same");
   expect(await owner`SELECT FROM eventstore.info WHERE place[1] <> 'elsewhere'`).toHaveLength(1);
   expect(await store.confirm({ position: 7, hash: other })).toBe("lost");

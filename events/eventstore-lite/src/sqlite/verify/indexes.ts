@@ -7,7 +7,10 @@ interface Index {
   readonly name: string;
   /** SQL that sums the entries of the index. */
   readonly sums: string;
-  /** Formats the sums of checked events as the SQL `sums` formats those of the index, so that both can be compared. */
+  /**
+   * Formats the sums computed from the checked events in the form in which the SQL query `sums` returns the sums of the
+   * index's entries. The verification compares both texts.
+   */
   readonly sumsOf: (events: Sums) => string;
   /** SQL condition that the index finds the event e. */
   readonly finds: string;
@@ -67,7 +70,10 @@ export function findUnindexed(db: DatabaseSync, walk: IndexWalk, events: Sums, l
   }
 }
 
-/** Looks up the events one by one, which takes ten times as long as the walks. */
+/**
+ * Looks up the events in the index one by one, which takes ten times as long as comparing the sums of all index
+ * entries. Returns the first event that the index does not find.
+ */
 function findMissing(db: DatabaseSync, { finds, missing }: Index, last: number): Fault {
   const first = db
     .prepare(`SELECT min(e.position) AS first FROM events e NOT INDEXED WHERE e.position <= ? AND NOT (${finds})`)

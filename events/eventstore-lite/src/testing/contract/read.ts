@@ -91,7 +91,8 @@ export function readContract({ afterAll, beforeAll, describe, expect, fc, open, 
 
     test("continues each part of a long read where the previous one ended", async () => {
       for (const backwards of [false, true]) {
-        // Reads from several positions, so that the parts of a read end at different events.
+        // The store reads a long log in several batches. Reads that start at different positions get batches that end
+        // at different events.
         for (let from = 1; from <= 10; from += 1) {
           for (const query of [
             { from, backwards },
