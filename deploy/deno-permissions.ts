@@ -33,7 +33,8 @@ function flags(): readonly string[] {
   const config = configured();
   const authorities = config === undefined ? [] : authoritiesOf(config.log);
   const read = [ROOT, ".env", ...named, ...authorities].map((path) => resolve(path));
-  // The service says what is wrong with its settings, for which it needs no more.
+  // If the settings are invalid, the service only reads them, prints what is wrong and exits. It needs no right to
+  // write files or to use the network for this.
   if (config === undefined) return ["--allow-env", list("read", read)];
   const { host, port } = config.http;
   const folders = foldersOf(config.log);
@@ -45,7 +46,8 @@ function flags(): readonly string[] {
     "--allow-env",
     list("net", net),
     list("read", [...read, ...folders]),
-    // How full the disk of the log is, one of the figures; and whether the machine slept, or its clock jumped.
+    // The service asks the system how full the disk with the log is, for a metric, and how long the machine has run, to
+    // detect that it slept or that its clock jumped.
     ...(folders.length === 0 ? [] : [list("write", folders), "--allow-sys=statfs,osUptime"]),
   ];
 }

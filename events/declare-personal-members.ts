@@ -56,8 +56,8 @@ export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Me
 export interface EncryptionKey {
   readonly prefix: string;
   /**
-   * Encryption key, 32 bytes in hex. Undefined if the owner was erased: personal data is then dropped, and only the
-   * prefix is stored.
+   * Encryption key, 32 bytes in hex. Undefined if the owner was erased: the event's personal data is then dropped, and
+   * the event stores only `prefix` in place of a ciphertext.
    */
   readonly key: string | undefined;
 }

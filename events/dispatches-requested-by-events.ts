@@ -66,8 +66,8 @@ const BOOKKEEPING: readonly EventType[] = ["RequestAnswered", "ProjectionRebuilt
 export const DISPATCHED_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => !BOOKKEEPING.includes(type));
 
 /**
- * Event types that no webhook carries as events: changes of its own subscription; requests for a test, which reaches a
- * webhook as a test message; and claims before requests, which only the channel's next dispatcher needs.
+ * Event types that webhooks do not carry as events: changes of webhook subscriptions; requests for a test, which a test
+ * message carries; and `DispatchClaimed`, which only the dispatcher that sends to the channel next needs.
  */
 const UNCARRIED: readonly EventType[] = [...SUBSCRIBING, "ChannelTestRequested", "DispatchClaimed"];
 

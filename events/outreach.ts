@@ -289,9 +289,8 @@ export const SignalsReceived = defineEvent(
 );
 
 /**
- * Event: all messages to our account up to `newest_id` were read. `backlog`: cursor at which the unread older messages
- * begin; absent if there are none. Without `run_id`, no run read them: the reading closed a gap in the stream of
- * signals.
+ * Event: all messages to our account up to `newest_id` were read. `backlog`: cursor at which unread older messages
+ * begin; absent if there are none. `run_id`: absent if the service read them, because it may have missed notifications.
  */
 export const InboxRead = defineEvent(
   "InboxRead",
@@ -302,7 +301,8 @@ export const InboxRead = defineEvent(
       backlog: Type.Optional(Type.String()),
       messages: Type.Integer(),
       /**
-       * Use of the network. Absent if a run read the messages, because the event of the run's end includes this use.
+       * Number of items that the network charged for this reading, and their cost. Absent if a run read the messages,
+       * because the event that ends the run includes them.
        */
       usage: Type.Optional(usage),
     },

@@ -367,7 +367,10 @@ function forgetMessages(fetches: Fetches, now: number): void {
   }
 }
 
-/** Drops old requests. A click that still waits for another request after {@link BURST_GAP_MS} is cleared. */
+/**
+ * Drops old requests for links. If a click still waits for a second request after {@link BURST_GAP_MS}, it is recorded
+ * as not suspected, which means that it is not taken for the network's own request.
+ */
 function forgetRequests<State extends Fetches>(state: State, now: number, verdicts: Verdicts<State>): void {
   if (state.bursts.size === 0) return;
   for (const [link, { at, waiting }] of state.bursts) {

@@ -178,8 +178,8 @@ const STRICTNESS: readonly ContactStatus[] = ["open", "failed", "attempted", "in
 export function uniteOutreach<Outreach extends CampaignOutreach>(one: Outreach, other: Outreach): Outreach {
   return {
     ...other,
-    // In a rewound entry, a member that was absent is present with the value undefined. It must not overwrite the other
-    // entry's value.
+    // If `one` was rewound to an earlier position of the log, members that were absent then have the value undefined.
+    // Such a member must not overwrite the value in `other`.
     ...(Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as unknown as Outreach),
     status: STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(one.status) ? other.status : one.status,
     replied: one.replied || other.replied,

@@ -1,6 +1,7 @@
 /**
- * HyperLogLog sketch of a link's visitors on one UTC day, which estimates their number. A click holds one integer for
- * its visitor, which only counts visitors, because the salt of its hash is deleted at the day's end.
+ * This file estimates the number of a link's visitors on a UTC day by a HyperLogLog sketch. A click stores one integer
+ * made from a salted hash of its visitor. The salt is deleted after the day, so the integer cannot identify the
+ * visitor.
  */
 
 /** Number of registers in the sketch that estimates visitors: 2 KB, and a standard error of 2.3 %. */
@@ -36,8 +37,8 @@ export function addVisitor(sketch: string = NO_VISITORS, visitor: number): strin
 }
 
 /**
- * Estimates how many visitors a sketch has met, rounded: O. Ertl's improved raw estimator (arXiv:1702.01284, algorithm
- * 4). It counts small numbers linearly, without bias where the original estimator switches to that.
+ * Estimates, rounded, how many visitors were added to a sketch: O. Ertl's improved raw estimator (arXiv:1702.01284,
+ * algorithm 4). The original HyperLogLog estimator is biased where it switches to linear counting; this one is not.
  */
 export function estimateVisitors(sketch: string): number {
   let sum = 0;

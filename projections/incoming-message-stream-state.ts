@@ -2,8 +2,8 @@ import type { Folded } from "../events/event-types-and-codec.ts";
 import type { Projection } from "./projection.ts";
 
 /**
- * Numbers of messages and opt-outs that were new to the log, counted separately for the stream of signals and for the
- * reading of the inbox.
+ * Numbers of messages and opt-outs that the log got first in one of two ways: by the network's stream of signals
+ * (notifications of messages), or by reading the inbox. Each way has its own object with these numbers.
  */
 export interface FoundNews {
   messages: number;

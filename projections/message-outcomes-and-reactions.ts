@@ -260,7 +260,8 @@ function groupNumber({ groups, templates, named }: Results, data: Attempted, pos
     templates.set(template, template_name);
     named.push([position, template, template_name]);
   }
-  // Messages of one run follow each other, so the newest groups are searched first.
+  // Messages of one run are consecutive in the log and mostly belong to the same group (run, text, variant, source and
+  // basis). So the search for the message's group begins with the newest group.
   const known = groups.findLastIndex(
     (group) =>
       group.run_id === run_id &&

@@ -42,7 +42,7 @@ export interface NewsRun {
   wrong: number[];
   /** Positions of the first skipped recipients. */
   skips: number[];
-  /** Positions of the first sent messages. */
+  /** Positions of the first messages that the run sent, at most {@link POSITIONS_MAX}. */
   sends: number[];
 }
 
@@ -121,7 +121,10 @@ const DROPPED = 100;
 
 const CAUSE_CHARACTERS = 120;
 
-/** Event types that the news show one by one, or count by their kind. */
+/**
+ * Event types for which the console's list of news has a line for a single event, or a line with the number of similar
+ * events.
+ */
 const COUNTED = [
   "RecipientAdded",
   "ConsentRecorded",

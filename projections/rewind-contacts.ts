@@ -45,7 +45,8 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
   for (const contact of entries.values()) {
     if (++looked % STEP_ENTRIES === 0) yield;
     for (const [key, other, then] of absorbedBy(contact, position)) {
-      // The entry was merged after the copy was made, so the loop below handles it as one of the entries.
+      // If the contact `other` was merged into another contact only after the copy `entries` was made, `entries` still
+      // contains it. The next loop, over `entries`, then rewinds it.
       if (entries.get(key) === other) continue;
       unlink(past, key, other, then);
       if (then !== undefined) absorbed.push([key, then]);

@@ -27,7 +27,10 @@ export interface Rule {
   readonly pattern: RegExp;
   /** True if the construct occurs only at the beginning of a line. */
   readonly lineStart?: true;
-  /** Returns the text within the construct, in which all rules apply again. If absent, `shows` is used. */
+  /**
+   * Returns the text inside the markup, such as the words between the marks of bold text; all rules are then applied to
+   * that text too. If `inner` is absent, readers see the text that `shows` returns.
+   */
   readonly inner?: (match: RegExpExecArray) => string;
   /**
    * Returns what readers of the message see in place of the construct, if no other markup works within it: for inline

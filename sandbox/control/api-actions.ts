@@ -100,8 +100,9 @@ function receive({ x }: ControlledWorld, body: unknown): { id: string } {
 }
 
 /**
- * Signals what a person did on X that no message shows. The request is `{kind, from, to, last_read_id}`: `read`, by the
- * older form if it names the last message that was read, or `chat`.
+ * Makes the simulated X signal that a person read messages (`kind` is `read`) or wrote in X Chat (`chat`). The request
+ * is `{kind, from, to, last_read_id}`. With `last_read_id`, the id of the last read message, the signal has its older
+ * form.
  */
 function signal({ x }: ControlledWorld, body: unknown): void {
   const { kind, from, to, last_read_id: last } = membersOf(body);

@@ -61,7 +61,10 @@ interface Visit {
   readonly ip: string;
   readonly agent?: string | undefined;
   readonly bot: boolean;
-  /** The recipient's own code, by which the request came. */
+  /**
+   * Code of the recipient's personal link, through which the request came. Absent if the request came through a link
+   * that many people share.
+   */
   readonly own?: string | undefined;
 }
 
@@ -161,7 +164,8 @@ export function createClicks({ log, timeline, deliveries, random }: ClickParts) 
         const at = timeline.moment(daysAgo, startMs + (round / rounds) * 9 * MINUTE_MS);
         timeline.at(at, () => record({ link, ip: "198.51.100.77", agent: BURST_BOT, bot: true }, at, BURST_AT_ONCE));
       }
-      // A few people click during the burst, in the minutes in which the chat receives nothing.
+      // A few people click while the bot sends its many clicks. In the demo's invented history, the chat channel is
+      // down at that time, so it does not receive these clicks at once.
       for (const [nth, code] of ["guide", "spring", "guide"].entries()) {
         const named = OPERATOR_LINKS.find((one) => one.code === code)!;
         visit(timeline.moment(daysAgo, startMs + (2.2 + nth * 0.2) * MINUTE_MS), visitors.person(named));

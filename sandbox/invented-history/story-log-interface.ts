@@ -24,7 +24,10 @@ export interface StoryMessage {
   readonly variant: string;
   /** Links of the template that the message contains. */
   readonly shared: readonly StoryLink[];
-  /** The recipient's own codes for `shared`, in the same order; empty without a secret. */
+  /**
+   * Codes of the recipient's personal links, one for each link in `shared` and in the same order. Empty if the message
+   * was written without the argument `secret`, so that the recipient has no personal links.
+   */
   readonly ownCodes: readonly string[];
   /** Members of the product's event of the intent to send the message. */
   readonly intent: { readonly text: string };

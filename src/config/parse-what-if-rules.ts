@@ -25,7 +25,9 @@ export type WhatIfRule = (typeof WHAT_IF_RULES)[number];
 export interface OtherRules {
   /** The rules that the what-if question names, in the order of {@link WHAT_IF_RULES}. */
   readonly names: readonly WhatIfRule[];
-  /** Today's outreach settings, with the values from the question in place of some. */
+  /**
+   * Today's outreach settings, except that values in the what-if question replace those of the settings that it names.
+   */
   readonly outreach: OutreachConfig;
   /**
    * How the what-if question recognises bots: by the service's lists of user agents if `lists` is true, and by each of

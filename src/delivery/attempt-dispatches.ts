@@ -150,8 +150,8 @@ function keepSendable(channel: Channel, pending: readonly PendingDispatch[], fou
       item.unrecorded = { type: "DispatchSkipped", request: { attempt: item.attempts + 1, reason: "expired" } };
       continue;
     }
-    // Events were screened by the filter when the window read them. The event that a retry repeats was loaded only now,
-    // so it is screened here.
+    // The channel's filter already screened the events that the dispatcher read from the log. If an operator retries an
+    // older event, that event was loaded only now, so the filter screens it here.
     const isRetried = dispatch.kind === "event" && dispatch.event !== item.event;
     const screened = isRetried ? screen(channel, dispatch.event, item) : undefined;
     if (screened !== undefined) {

@@ -147,8 +147,8 @@ function startDispatcher(context: DispatcherContext) {
     },
     async [Symbol.asyncDispose]() {
       unlisten();
-      // The requests in flight are told first to end, so that a batch makes no further request while the current turn
-      // is finished.
+      // Signals the requests in flight to end before it waits for the scheduler. Otherwise a batch could make further
+      // requests while the scheduler finishes its present pass over the pending dispatches.
       const completed = inFlight[Symbol.asyncDispose]();
       await scheduler.stop();
       cancelWake();

@@ -196,7 +196,10 @@ export function createLearning(context: ChannelContext, { rateLimiter, suspensio
 
   return {
     learn,
-    /** A request in flight calls this once it has appended the events that `learn` returned, or failed to. */
+    /**
+     * A request in flight calls this once it has appended the events that `learn` returned for the network's answers,
+     * or failed to append them. Such events open or close the circuit breaker, or suspend or resume the channel.
+     */
     recorded(learnt: readonly NewEvent[]): void {
       announced = published();
       suspension.recorded(learnt);

@@ -224,8 +224,9 @@ function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
    */
   let more: boolean;
   /**
-   * Positions of older events whose dispatches wait for a retry. Reading the log from `readFrom` on would miss them, so
-   * each is read singly into the emptied window; the list is empty after that.
+   * Positions of events before `readFrom` whose dispatches wait for a retry. Reading the log from `readFrom` on would
+   * miss them. After a start or a reset of the window of pending dispatches, each is read singly; then this list is
+   * empty.
    */
   let waiting: number[];
 
@@ -368,8 +369,8 @@ function createScreened(screen: OutboxWindowDeps["screen"]) {
     without: (all: MapIterator<PendingDispatch>): Iterable<PendingDispatch> =>
       items.size === 0 ? all : all.filter((item) => !items.has(item)),
     /**
-     * Returns all items that the filter excludes, once one of them has waited long enough for others to share its
-     * event.
+     * Returns all pending dispatches that the filter excludes, except those in flight, once the first of them has
+     * waited long enough. The wait lets one event record the outcome of many.
      */
     due: (now: number): readonly PendingDispatch[] =>
       earliestDue(items, now) <= now ? [...items].filter(({ inFlight }) => !inFlight) : [],

@@ -140,7 +140,10 @@ interface NewsQuery {
  */
 const OPEN_DAYS = 2;
 
-/** Number of days, older than those with lines, of which only the sums are read. */
+/**
+ * Number of days for which the news page shows only daily sums. These days precede the {@link OPEN_DAYS} days whose
+ * news the page shows line by line.
+ */
 const SUMMED_DAYS = 12;
 
 /** Maximum number of events read for one line of the news. */
@@ -229,8 +232,9 @@ function nextDay(ms: number, timezone: string): number {
 }
 
 /**
- * Returns states that hold the news of the day at `until`. The page's own states hold only its last days. For an
- * earlier day, folds states up to the end of the next day, because the day's runs have ended by then.
+ * Returns projection states that contain the news of the day at `until`. The page's own states cover today and
+ * yesterday. For an earlier day, folds the log up to the end of the next day, because the day's runs have ended by
+ * then.
  */
 async function statesFor(
   moment: NewsMoment,

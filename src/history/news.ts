@@ -47,7 +47,7 @@ export interface NewsLine {
    * Sentence of the line; its `lead` is stressed. Undefined if the line is a single event, whose own sentence is shown.
    */
   readonly words: LineWords | undefined;
-  /** Positions of the first events of the line, in the order in which they are to be shown. */
+  /** Positions of the first events that this line of the news sums up, in the order in which the page shows them. */
   readonly positions: readonly number[];
   /** Number of all events that the line of news sums up. */
   readonly count: number;

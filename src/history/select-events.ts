@@ -36,7 +36,10 @@ export type Selection = Wanted &
 /** Maximum number of events tested for one page: in a long stream, only few may meet the conditions. */
 const READ_MAX = 5_000;
 
-/** Maximum number of events at known positions tested for one page, because these are read with their data. */
+/**
+ * Maximum number of events at given positions, such as those about one recipient, that are read and tested for one
+ * page. It is lower than {@link READ_MAX}, because these events are read with all their data.
+ */
 const PLACES_READ_MAX = 1_000;
 
 /**

@@ -4,7 +4,7 @@ import type { ClickChannel } from "../../events/channel-and-lane-names.ts";
 import type { VisitorId, VisitorIds } from "../../events/clicks-links-conversions.ts";
 
 interface VisitorIdRule {
-  /** Channel that receives the identifier. */
+  /** Channel of the ads network that made the visitor's identifier and receives it with clicks. */
   readonly channel: ClickChannel;
   /** Form in which the network accepts the identifier. */
   readonly form: RegExp;

@@ -4,9 +4,9 @@ import type { StorePlace } from "./store-backends.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
- * Begins an epoch, as after a restore, if the log is a copy made without reachlog, or was set back to one. Only a
- * service calls this, before it opens the log. While another instance of the log lives, no epoch begins: it knows the
- * lost events.
+ * Begins an epoch, as after a restore, if the log is a copy made without reachlog or was replaced by one. Only the
+ * service calls this, before it opens the log. Begins none while another instance runs, which itself detects lost
+ * events.
  */
 export async function noticeCopy(place: StorePlace, holder: string, logger: Logger, time = REAL_TIME): Promise<void> {
   if (!(await place.isElsewhere())) return;

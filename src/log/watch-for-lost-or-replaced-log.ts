@@ -47,9 +47,9 @@ const LOOK_EVERY_MS = 1_000;
 const REPLACED = "this instance's log was replaced or restored: restart the instance to serve the new one";
 
 /**
- * Checks each second that the log is in reach, is the one that was opened, and still holds what this instance has read.
- * Waits while a file is missing or covered. Ends the instance if a log on a server was replaced, or if events were
- * lost.
+ * Checks each second that the log can be reached, is the one that was opened, and holds what this instance has read.
+ * Waits while a file of the log is missing or hidden. Ends the instance if events were lost or a log on a server was
+ * replaced.
  */
 export function watchLog(watched: WatchedLog): LogWatch {
   const { eventLog, askKeys, projector, reopen, logClock, sleep, logger } = watched;

@@ -33,7 +33,7 @@ const SHORT_UNSPACED_CHARS_MAX = 3;
  * the replies that we tested.
  */
 const COURTESIES = [
-  // English, German, Dutch.
+  // English in the first line below, German and Dutch in the second.
   "hi,hello,hey,dear,good morning,no thanks,no thank you,please,pls,plz,thanks,thank you,thx,ok,okay,now,sorry",
   "hallo,guten tag,guten morgen,moin,servus,bitte,danke,danke schön,vielen dank,hoi,dag,graag,alsjeblieft,alstublieft,dank je,bedankt",
   // Greetings, "please" and thanks in French, Spanish, Italian and Portuguese.
@@ -98,8 +98,8 @@ export function createStopWords(words: readonly string[], others: readonly strin
 }
 
 /**
- * Makes a function that normalizes a text for the comparison with stop words, and removes the phrases with another
- * meaning.
+ * Makes a function that normalizes a text for the comparison with stop words. It removes the phrases `others`, which
+ * contain a stop word but do not mean "send no more messages", such as "stop tracking".
  */
 function createComparison(others: readonly string[]): (text: string) => string {
   const phrases = toPatterns(others);

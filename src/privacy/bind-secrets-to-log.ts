@@ -38,7 +38,10 @@ export async function refuseLostKeys(log: StorePlace, { keys, vault }: MasterKey
   }
 }
 
-/** Types of events that may hold no personal data, and so no ciphertext. Any number of them may follow each other. */
+/**
+ * Types of events that may contain no personal data, and then no ciphertext. Because many such events may follow each
+ * other, at most {@link LOOKED_AT_MAX} of them are searched for the newest ciphertext.
+ */
 const MAY_BE_OPEN: readonly EventType[] = [
   "LinkClicked",
   "ConversionRecorded",

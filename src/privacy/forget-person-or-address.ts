@@ -58,7 +58,7 @@ export async function findEncrypted(log: EncryptedLog, { positions, isHeld, sign
   for (const ref of refs) keys.add(ref);
   /** Ids of the recipient, and the handles that they have now. */
   const held = [...ids, ...handles];
-  /** Names in `held` that distinguish the recipient from others: the id or, if none is known, the handles. */
+  /** Names in `held` that distinguish this recipient from all others: the ids or, if no id is known, the handles. */
   const own = ids.length > 0 ? ids : handles;
   /** Refs of keys that encrypted other recipients' data under one of these handles; the erasure keeps them. */
   const spared = await findSpared(log, new Set(refs.map(toBaseRef)), keys, signal);

@@ -146,8 +146,8 @@ async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: Read
   // Refs (names of keys) that have no key are buried too, so that nothing is ever encrypted for an erased recipient.
   const buried = await withHandles(keys, person, spared);
   const found = [...(await keys.getAll(buried)).values()].filter((key) => key !== "gone");
-  // The key of a day is only removed, because the day gets a new key under another ref. A ref may also be just an entry
-  // that leads to a key whose name hides its owner: then the entry is removed, and that key is buried.
+  // A day's key is removed without barring its name, because the next key gets another name. A ref may be only an entry
+  // that leads to a key with an anonymous name: then the entry is removed, and the anonymous key is deleted for ever.
   const bury = async (ref: string): Promise<void> => {
     const unlinkable = toUnlinkableRef(ref);
     if (unlinkable !== undefined) await keys.remove(ref);
@@ -200,8 +200,8 @@ export async function trackFreshness(keys: { readonly revision: KeyStore["revisi
   /** Two counters: questions to the key store, and calls that made its answers invalid. */
   let [questions, invalidations] = [0, 0];
   /**
-   * The last question that the key store has answered: its number, when it was asked, and how many invalidations there
-   * were before it.
+   * The last query to the key store that was answered: its number, the time at which it was made (`performance.now()`),
+   * and the number of calls of `invalidate` before it.
    */
   let answered = { number: 0, at: -Infinity, invalidations: 0 };
   let asking: Promise<void> | undefined;
@@ -215,8 +215,8 @@ export async function trackFreshness(keys: { readonly revision: KeyStore["revisi
   };
   const askOnce = (): Promise<void> => (asking ??= ask().finally(() => (asking = undefined)));
   /**
-   * Asks the key store. If that only brought the answer to an earlier question, which may miss later changes, asks once
-   * more.
+   * Asks the key store if keys have changed. If a query was already in progress, its answer may miss later changes, so
+   * the key store is then asked once more.
    */
   const askSince = async (since: number, before: number): Promise<void> => {
     await askOnce();

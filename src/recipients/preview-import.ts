@@ -48,7 +48,10 @@ export function* previewImport(contacts: () => Contacts, rows: readonly Imported
 interface LackingEvidence {
   readonly missing: string[];
   readonly count: number;
-  /** The first of them. */
+  /**
+   * The first recipients with a consent that lacks this evidence, at most {@link LACKING_SHOWN}, each with its line in
+   * the imported file.
+   */
   readonly first: { readonly line: number; readonly id?: string; readonly username?: string }[];
 }
 

@@ -1,6 +1,7 @@
 /**
- * Limit of the drain benchmark: sends the service's requests for a backlog, equally many at a time, but stores nothing.
- * Prints clicks a second and processor time per click. Arguments: FILE (the backlog), URL of the sinks.
+ * Measures the limit for delivering a backlog of clicks: posts the service's requests, with the same concurrency, but
+ * stores nothing. Prints clicks a second and processor time per click. Arguments: backlog file, URL of the simulated
+ * networks.
  */
 import { type UsualChannel } from "../harness/sample-click.ts";
 import { openSqliteStore } from "eventstore-lite";

@@ -32,7 +32,8 @@ const IDLE_MS = 10;
 
 const Sqlite = createRequire(import.meta.url)("better-sqlite3") as new (file: string) => Database;
 
-// Arguments: the database, URL of the sinks.
+// Arguments of this program: the path of the database, and the URL of the simulated networks to which it posts the
+// clicks.
 const [file = "", sinks = ""] = process.argv.slice(2);
 const db = new Sqlite(file);
 db.pragma("journal_mode = WAL");

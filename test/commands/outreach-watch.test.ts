@@ -162,7 +162,8 @@ describe("the status of a run", () => {
     ["2026-11-20T10:00:00.100Z", "10:00:00Z (0:01)"],
     ["2026-11-20T10:01:02.000Z", "10:01:02Z (1:02)"],
     ["2026-11-20T11:02:03.000Z", "11:02:03Z (1:02:03)"],
-    // The wait is over, but the log does not have the event after it yet.
+    // The time until which the run waits has passed, but the log has no later event of the run yet. The status still
+    // shows the wait, with 0:00 left.
     ["2026-11-20T09:59:00.000Z", "09:59:00Z (0:00)"],
   ])("counts down to %s", (until, shown) => {
     const waiting = { reason: "rate_limited", until } as const;

@@ -91,7 +91,8 @@ test("quota shows the day of the moment in the time zone, with today's limit", a
   expect(await shown("--as-of", timeAt(4))).toBe(told(0, 2, 4));
   expect(await shown("--as-of", "7")).toBe(told(2, 0, 7));
   expect(await shown("--as-of", "10")).toBe(told(3, 0, 10));
-  // A moment that is a date alone means that day in the zone. The last event does not matter.
+  // A date alone selects that day in the time zone. The command shows the quota of that day even if the log's last
+  // event is of another day.
   expect(await shown("--as-of", day)).toBe(told(3, 0, 10));
   expect(JSON.parse(await shown("--as-of", "2025-11-22", "--json"))).toEqual({
     day: "2025-11-22",

@@ -19,7 +19,10 @@ import { createNetwork, type Life, type Network } from "./model/network.ts";
 import { HOUR_MS, MINUTE_MS, SUBSCRIPTIONS } from "./model/generate-delivery-histories.ts";
 import { createOrderWatch, isFinal, outcomesOf } from "./model/check-requests.ts";
 
-/** Number of random histories in a round. The test repeats rounds until enough claims were in doubt, which is rare. */
+/**
+ * Number of random histories in a round. The test repeats rounds until each rare situation in {@link LEAST} occurred
+ * often enough. The rarest is a dispatch in doubt because the lease of its dispatcher ended.
+ */
 const HISTORIES = isWhole ? 25 : 6;
 const ROUNDS_MAX = 30;
 

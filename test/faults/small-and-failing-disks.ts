@@ -70,7 +70,8 @@ export async function mountFailingDisk(): Promise<FailingDisk> {
     },
     async mountAgain(how) {
       await run("umount", path);
-      // The disk is first mounted writable in either case, because its journal must be replayed.
+      // The disk is first mounted writable, even if `how` is "read-only", because the journal of its file system must
+      // be replayed.
       await run("mount", "-o", "loop", image, path);
       if (how === "read-only") await run("mount", "-o", "remount,ro", path);
     },

@@ -23,7 +23,10 @@ const LIMIT = isWhole ? 100 : 20;
 /** Number of times that the service is killed during a run that requested recipients have joined. */
 const KILLS = isWhole ? 25 : 6;
 
-/** Number of triggers whose time to X's answer is measured. */
+/**
+ * Number of triggers, each for one recipient, for which the test measures the time from the trigger until X has
+ * accepted the message.
+ */
 const MEASURED = isWhole ? 100 : 10;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));

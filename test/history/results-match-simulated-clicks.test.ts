@@ -102,7 +102,10 @@ async function send(world: AppHarness, books: Books): Promise<void> {
   }
 }
 
-/** Clicks of members and of others with the shared link, including repeated clicks, bots, prefetches, HEAD and GPC. */
+/**
+ * Simulates clicks on the links in messages, by recipients and by other people who use the shared link. Includes
+ * repeated clicks, bots, prefetches, HEAD requests, and browsers that send Sec-GPC (a refusal of tracking).
+ */
 async function click(world: AppHarness, books: Books): Promise<void> {
   const random = createRandom(20_261_126);
   const begin = world.now + 60_000;

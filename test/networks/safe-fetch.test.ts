@@ -149,7 +149,10 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
 
   /** Bytes of a body that arrives one byte every 5 ms: the whole body would take hours. */
   const DRIPS = 5_000_000;
-  /** Time limit of a call with such a body, long enough for the status to arrive on a busy machine. */
+  /**
+   * Time limit in ms of a call whose answer has a body that arrives one byte every 5 ms. The limit is long enough for
+   * the answer's status to arrive on a busy machine.
+   */
   const DRIP_MS = 1_000;
 
   test("a slow body ends at the deadline and keeps the status", async () => {

@@ -19,7 +19,10 @@ import { countCases } from "../harness/case-count.ts";
 
 const RUNS = { numRuns: countCases(500) };
 
-/** Text in the personal data of the events, which occurs nowhere in the catalog itself. */
+/**
+ * Text that the personal data of the test's events contains, and that occurs nowhere else in the events. If a stored
+ * event contains it, personal data was not encrypted.
+ */
 const TRACE = "Trace4711";
 
 function stored(event: NewEvent): Stored<NewEvent> {

@@ -111,7 +111,8 @@ async function askingBeside<T>(
     world.sandbox.clock.advance(PAST_LIFE_MS);
     const answers = await many(10, () => service.get("/social/me"));
     for (const { status } of answers) told.add(status);
-    // Pauses so that another process can get its turn, because real tokens live that long.
+    // Pauses before the next simulated expiry for as long as a process that waits for the tokens needs to look for
+    // them. Real tokens live longer than that.
     await Promise.race([result, Bun.sleep(TURN_MS)]);
   } while (!done.signal.aborted);
   return { result: await result, told };

@@ -62,7 +62,8 @@ const MACHINE_TIME = [
   "src/commands/outreach/reconcile.ts",
   "src/commands/serve.ts",
   "src/commands/token.ts",
-  // These note the time of a backup or of a signed head.
+  // The next files use the machine's clock to record the time of a backup, of a signed head of the log, or of a
+  // witness's cosignature.
   "src/commands/audit.ts",
   "src/commands/audit/prove-and-check-proofs.ts",
   "src/backup/make-or-verify-backup.ts",

@@ -12,7 +12,10 @@ const sentences = Map.groupBy(
   ([, file = ""]) => file,
 );
 
-/** Returns the text of a file without comments, code blocks and test titles, and the sentences that it must contain. */
+/**
+ * Returns a file's text (code without comments, a document without code blocks and test titles), and the sentences that
+ * `limits.txt` requires in it, with the values of constants filled in.
+ */
 function read(file: string) {
   const lines = (sentences.get(file) ?? []).flatMap(([, , line = ""]) => line.split(" … "));
   const text = readFileSync(join(ROOT, file), "utf8");

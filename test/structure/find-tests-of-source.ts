@@ -4,8 +4,8 @@ import { harnessesOf, STARTING_PROCESSES, testFiles } from "./harness-of-each-te
 import { importsOf, sourceFiles } from "./imports.ts";
 
 /**
- * Tests of files and folders of `src` that have none at their own path. The longest matching entry counts; the entry of
- * a folder is only for files that no test of their room imports.
+ * Tests of files and folders of `src` that have no test at the same path. The longest matching entry counts. An entry
+ * for a folder applies to a file only if no test in the same top-level folder of `test` imports the file.
  */
 export const TESTED_AT: Readonly<Record<string, string>> = {
   "console/parts/verification-result.tsx": "console/parts/log-verification-and-downloads",

@@ -41,7 +41,10 @@ const ENGINES =
 
 const IMPORT = /^(import(?: type)?|\} from|export .* from)(?:\s*\{([^}]*)\} from)?\s*"([^"]+)";$/gm;
 
-/** Lists imports of such modules in a command's file. */
+/**
+ * Lists everything that a command's file must not have: imports of forbidden modules and names, calls that write to the
+ * log or its snapshots, and too many lines.
+ */
 function enginesIn(file: string, text: string): readonly string[] {
   const statements = text.replaceAll(/^import(?: type)?\s*\{[^}]*\}/gm, (statement) =>
     statement.replaceAll(/\s+/g, " "),

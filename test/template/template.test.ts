@@ -271,7 +271,8 @@ describe("variants", () => {
 });
 
 describe("a template's id", () => {
-  // The output of `printf 'Hi {{name}}' | sha256sum`. The log stores it, so it must not change either.
+  // The id in this test was computed by `sha256sum` from the text `Hi {{name}}`. Events in the log contain ids of
+  // templates, so a later version must compute the same id from the same text.
   test("is the beginning of the SHA-256 of its text", () => {
     expect(parseTemplate("Hi {{name}}").id).toBe("deeba1bc3365");
   });

@@ -18,8 +18,8 @@ const BATCHES_PER_ROUND = 20;
 const PAUSE_MS = 200;
 
 /**
- * Benchmark of appends while a dump keeps a snapshot of their database open, so that the server cannot remove old row
- * versions. It takes turns with the limit: the same appends in another database, which no dump slows.
+ * Benchmark of appends while a dump keeps a snapshot of the database open, so that the server cannot remove old row
+ * versions. It alternates with the same appends to a second database without a dump, whose speed is the limit.
  */
 export const dumpPostgres: Bench = async ({ quick, note }) => {
   const minutes = quick ? MINUTES_QUICK : MINUTES;

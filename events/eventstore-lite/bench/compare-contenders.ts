@@ -28,7 +28,7 @@ export interface Row {
   readonly bar?: Bar;
 }
 
-/** Target of a row in the table of benchmark results. */
+/** Goal that the figures in a row of the table of benchmark results must meet, such as a ratio of at most 1.2. */
 export interface Bar {
   readonly text: string;
   isMet(row: Row): boolean;

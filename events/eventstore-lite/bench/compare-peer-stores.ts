@@ -47,7 +47,10 @@ const EMMETT_POSTGRES = {
  */
 interface Peer {
   readonly name: string;
-  /** Runs a job of a benchmark in a new process of the peer, and returns the events per second that it reports. */
+  /**
+   * Runs a job of a benchmark with the other event store in a new process, and returns the number of events per second
+   * that the process reports.
+   */
   ask(job: Job): Promise<number>;
 }
 

@@ -22,7 +22,10 @@ export interface CrashReport {
 export const UNHARMED = { lost: [], zombies: [], doubled: [], torn: [], gaps: 0 };
 
 const WRITERS = 3;
-/** Number of append numbers reserved for each process: so many that no two processes use the same name. */
+/**
+ * Number of append numbers reserved for each process. The name of an append is made from its number, so two processes
+ * never use the same name.
+ */
 const NUMBERS_EACH = 1_000_000;
 /**
  * Maximum time in ms between the moment when every writer has had an acknowledgement and the next crash; the actual

@@ -76,7 +76,10 @@ async function consistencyOf(size: number, old: number): Promise<Question> {
   return { Kind: "consistency", Size: size, Root: base64(await tree.root()), Old: old, OldRoot, Proof: proof };
 }
 
-/** Returns a copy of the question to the verifier with one bit flipped, in its proof or in what the proof is about. */
+/**
+ * Returns a copy of a question to the Go program that verifies proofs. One bit is flipped: in a hash of the proof, in
+ * the tree's root, or in the leaf or old root that the proof is about.
+ */
 function flipped(question: Question): Question {
   const flip = (text: string): string => {
     const bytes = Buffer.from(text, "base64");

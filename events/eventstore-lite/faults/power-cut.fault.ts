@@ -96,7 +96,10 @@ async function loadAndCut(disk: Disk, log: string, ledger: Ledger): Promise<{ ra
   };
 }
 
-/** Counts the whole records at the beginning of the plainly written file. */
+/**
+ * Counts the complete records at the beginning of the file that the control program writes without a database: one
+ * numbered record after the other, each with its own fsync.
+ */
 function countRecords(file: string): number {
   const bytes = readFileSync(file, "latin1");
   let count = 0;

@@ -125,7 +125,10 @@ export type BegunAs =
   | "backup"
   /** Log that began with the events of another log. */
   | "import"
-  /** Log that began as a copy made by other means, as the log itself has noticed. */
+  /**
+   * Log that began as a copy made without this package's `backup`, such as a copy of its files. A program that opened
+   * the copy detected this.
+   */
   | "copy"
   /** Log that began as a copy made by other means, as an operator has declared. */
   | "operator";
@@ -234,7 +237,10 @@ export interface Snapshots {
    * `alsoAs`, saves it under a second name in the same transaction.
    */
   save(name: string, snapshot: Snapshot, alsoAs?: string): Promise<void>;
-  /** Lists the snapshots whose names begin with `prefix`, ordered by name. They may hold more than the log. */
+  /**
+   * Lists the snapshots whose names begin with `prefix`, ordered by name. Also lists snapshots whose position is after
+   * the log's end, for which `load` throws {@link SnapshotAhead}.
+   */
   list(prefix: string): Promise<readonly SnapshotEntry[]>;
   /** Removes snapshots by their names; ignores unknown names. */
   remove(names: readonly string[]): Promise<void>;

@@ -1,7 +1,10 @@
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { StoreError, type StoreErrorCode } from "./errors.ts";
 
-/** A message from a task's thread: progress, a wanted file, or its end. `code` is that of a {@link StoreError}. */
+/**
+ * Message from a task's thread to the thread that started it: progress, the name of a file that the task needs, a
+ * failure, or the task's answer. `code`: code of the {@link StoreError} that made the task fail.
+ */
 type Message<Answer> =
   | { readonly checked: number }
   | { readonly wanted: string }

@@ -47,7 +47,10 @@ export function columnInWords(column: string): string {
   return COLUMN_WORDS[column] ?? column;
 }
 
-/** Names a column only as the file does: `Opt-in date (consent_at) is …`. A refused handle stands beside its reason. */
+/**
+ * Shortens the reason why a line of the file was refused: a column keeps only the name that it has in the file. The
+ * page shows a refused handle next to the reason, so that reason begins with "Neither" instead of a column's name.
+ */
 export function reasonInWords(reason: string): string {
   const short = reason.replace(/^(?:.{1,64}? \()?username\)? is neither/, "Neither");
   return short.replace(/^(.{1,64}?) \([a-z_]+\) /, "$1 ");

@@ -103,8 +103,8 @@ function Filter({ results, days }: ResultsProps & { readonly days: number | unde
 }
 
 /**
- * Shows how many messages led to visitors and conversions. A band under the figures narrows with them; figures without
- * a message to compare with have none.
+ * Shows how many messages led to visitors and conversions. A band is drawn under the figures; its height at each figure
+ * shows the ratio of that figure to the number of sent messages, up to full height.
  */
 function Funnel({ results: { total, other } }: ResultsProps): VNode {
   const { sent, failed, in_doubt, clicks, conversions, conversion_rate: rate, previous } = total;
@@ -274,7 +274,10 @@ const OUTCOME_ICONS = { better: "check", split: "check", early: "clock", same: "
 interface VerdictProps {
   readonly verdict: ResultsPage["verdicts"][number];
   readonly id: string;
-  /** The message that the verdict is about. Undefined if neither the settings nor the log hold its text. */
+  /**
+   * The message whose variants the verdict compares. Undefined if neither the settings nor the log contain the
+   * message's text.
+   */
   readonly message: FoundMessage | undefined;
 }
 

@@ -4,7 +4,10 @@ import { AUDIENCE_SOURCES, type ShownCampaign } from "../../outreach/campaigns/r
 import { BASES } from "../../recipients/recipient-list-and-page.ts";
 import { Field, Lines, Select } from "./action-form.tsx";
 
-/** The value that a form sends for a condition that can only be set. */
+/**
+ * The only value of a choice between two conditions, such as "replied" and "did not reply". The form sends "true" for
+ * the first, and no value for the second.
+ */
 const SET = ["true"] as const;
 
 interface AudienceFieldsProps {

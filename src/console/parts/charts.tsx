@@ -13,7 +13,10 @@ export interface Series<Kind extends string> {
    * Number in the class name `.bar-1` and so on of the stylesheet, so that a kind has the same colour in each chart.
    */
   readonly color: 1 | 2 | 3 | 4;
-  /** True if the bars may be cut where this kind alone makes them so high that the other kinds could not be seen. */
+  /**
+   * True if the chart may cut the tops off its bars when counts of this kind make the bars so high that the other kinds
+   * would be too small to see.
+   */
   readonly mayBeCut?: boolean;
 }
 

@@ -26,8 +26,8 @@ for (const [name, value] of [
 /** Timer that the last change of the text started; undefined once the list was closed. */
 let rest;
 /**
- * Text of the search box for which Enter follows the chosen suggestion: the list shows its suggestions, or an arrow key
- * chose one while the text was in the box. Empty while the list is hidden.
+ * Text that the search box had when the list showed its suggestions or an arrow key chose one; empty while the list is
+ * hidden. Enter follows the chosen suggestion only while the box still has this text.
  */
 let shown = "";
 
@@ -54,7 +54,8 @@ async function suggest() {
   query.set("suggest", "");
   const [wanted, timer] = [field.value, rest];
   const page = await fetchPage(`/find?${query}`);
-  // The text has changed, or the list was closed, which a blur does too.
+  // While the page was fetched, the text in the search box was changed, or the list was closed, for example because the
+  // box lost the focus. The fetched suggestions are then outdated.
   if (timer !== rest) return;
   const chosen = shown === wanted ? chosenOption()?.href : undefined;
   list.replaceChildren(...page.querySelector("#found").children);

@@ -81,7 +81,7 @@ export function shareFailures(
 }
 
 /**
- * Maximum number of networks of callers for which an instance remembers the next free place in the database. With more,
- * the instance forgets them all, and tries the places from the first one again.
+ * Maximum number of networks of callers for which an instance remembers the next number to claim in the database for a
+ * wrong token. With more networks, the instance forgets them all and tries the numbers from 1 again.
  */
 const ADDRESSES_MAX = 50_000;

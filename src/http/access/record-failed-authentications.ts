@@ -106,7 +106,7 @@ function createFailureTally() {
 }
 
 /**
- * Maximum number of addresses that the shared summary tells apart. Its number of addresses does not grow beyond that,
- * so that a flood of addresses cannot fill the memory.
+ * Maximum number of different addresses counted in the summary that all addresses beyond {@link ADDRESSES_ALONE_MAX}
+ * share. With more addresses the count stays at this number, so that they cannot fill the memory.
  */
 const OTHERS_COUNTED_MAX = 10_000;

@@ -160,8 +160,8 @@ function formatMessage(event: Recorded): string {
 const EVENTS_PER_SECOND = 2_000;
 
 /**
- * Number of events that a stream is assumed to send in a turn, until it reports the real number. One read of the log
- * returns about that many.
+ * Number of events that an event stream is assumed to send each time it is allowed to send, until it reports the real
+ * number. One read of the log returns about that many events.
  */
 const EXPECTED_EVENTS = 128;
 

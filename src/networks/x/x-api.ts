@@ -96,8 +96,8 @@ export function createX(options: XOptions): SocialNetwork {
 }
 
 /**
- * Looks up users by names or ids. One value that X cannot have makes X refuse them all, so only `possible` ones may be
- * passed.
+ * Looks up users by names or ids. If one value does not have the form of an X name or id, X refuses the whole request,
+ * so callers must pass only well-formed values in `possible`.
  */
 async function lookUp(read: XRead, path: string, key: string, possible: readonly string[]) {
   if (possible.length > BATCH_MAX) throw new RangeError(`X looks up at most ${BATCH_MAX} users at once`);

@@ -43,7 +43,10 @@ export interface AttentionItem {
   readonly title: string;
   /** When the fault or question arose, ISO 8601; undefined if unknown. */
   readonly since: string | undefined;
-  /** When the fault or question last arose, ISO 8601; absent if it arose only once. */
+  /**
+   * Time at which the newest of the item's dispatches was given up or became in doubt, ISO 8601. Absent if the item is
+   * not about such dispatches.
+   */
   readonly to?: string;
   /** Why the item needs an operator, in the network's own words if the log has them. */
   readonly cause: Sentence;

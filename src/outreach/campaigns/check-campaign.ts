@@ -18,7 +18,10 @@ import { readCampaignText } from "./parse-campaign-text.ts";
 /** Maximum number of campaigns in a log: each adds a row to pages and a label to metrics. */
 export const CAMPAIGNS_MAX = 200;
 
-/** The settings that a campaign's text and gap are checked with. */
+/**
+ * The settings with which a campaign is checked: its text, and its gap, the minimum number of days between a
+ * recipient's previous message and one of this campaign.
+ */
 export interface CampaignConfig {
   readonly links: Config["links"];
   readonly outreach: Config["outreach"];

@@ -111,7 +111,10 @@ export async function readCampaign(moment: CampaignMoment, settings: CampaignSet
   };
 }
 
-/** A message, and where its whole text is: on the page of a campaign, or in the event that described one earlier. */
+/**
+ * A message, and where its whole text is shown: on the page of the campaign that has this text now or, for an earlier
+ * text, in the event that created or changed the campaign.
+ */
 export type FoundMessage = { readonly template: Template } & (
   { readonly campaign: string } | { readonly position: number }
 );

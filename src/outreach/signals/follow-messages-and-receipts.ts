@@ -36,7 +36,10 @@ const GAP_MS_MIN = 60_000;
  */
 const STEADY_MS = 60_000;
 
-/** Number of failed attempts in a row to open the stream of signals before the log records the failure. */
+/**
+ * Number of failed attempts in a row to open the network's stream of signals (notifications of messages and receipts)
+ * after which the log records the failure. A refusal by the network is recorded at once.
+ */
 const ATTEMPTS_NOTED = 5;
 
 /**
@@ -152,7 +155,10 @@ function toCharge({ prices }: SignalContext, { kind }: AcceptedSignal): NewEvent
 
 const FOUND = { via: "stream" } as const;
 
-/** Decides which events follow from a signal: those that the log lacks. Signals may come in any order. */
+/**
+ * Returns the events that a signal (the network's notification of a message or a read receipt) adds to the log. Returns
+ * none if the log already has them. Signals may arrive in any order.
+ */
 function decideSignal(state: OutreachState, rules: ReplyRules, signal: AcceptedSignal): readonly NewEvent[] {
   if (signal.kind === "message") {
     const decided = decideReceived(state, rules, [signal.message], FOUND);

@@ -47,8 +47,8 @@ export function advance(comparison: Comparison, run: HypotheticalRun, target?: W
 }
 
 /**
- * Continues a hypothetical run's walk up to the target. False if the run has ended or no further recipient can get a
- * turn.
+ * Gives turns in a hypothetical run to recipients, in the run's order, until the next one is the target or none is
+ * left. Returns false if the run has ended or can give no further recipient a turn.
  */
 function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget | undefined): boolean {
   while (run.ended === undefined) {

@@ -55,8 +55,8 @@ export function createWalk(
       return { source: order[at]!, people: batch };
     },
     /**
-     * True if the walk still comes to the target: on a later page, or among `left`, the recipients of the present page
-     * without a turn.
+     * True if the pass over the recipients has not passed the target yet: the target is on a later page, or in `left`,
+     * the recipients of the present page that have had no turn yet.
      */
     leadsTo(target: WalkTarget, left: readonly Contact[]): boolean {
       const its = order.indexOf(target.source);

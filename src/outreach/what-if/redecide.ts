@@ -71,7 +71,10 @@ interface Circumstances {
   readonly ms: number;
 }
 
-/** Decides about a recipient under one world's rules and states, by the same functions that a run uses. */
+/**
+ * Decides about a recipient by the same functions that a run uses. `world`: the rules and states by which it decides,
+ * either those of the log or those of the what-if question's hypothetical run.
+ */
 export function decideIn(world: World, { identities, ms }: Circumstances, met: Met): Redecided {
   world.ms = ms;
   const { state } = world;

@@ -30,7 +30,10 @@ export interface OrderWatch {
   readonly wrap: (eventLog: EventLog) => EventLog;
   request(dispatch: Dispatch): void;
   readonly requests: readonly { readonly event: Recorded; readonly at: number }[];
-  /** Position of an event -> number that the counter had when the event's dispatch ended. */
+  /**
+   * Position of an event -> number of the final outcome of the event's dispatch. All requests and final outcomes are
+   * numbered together, from 0 on, in the order in which they happened.
+   */
   readonly ended: ReadonlyMap<number, number>;
 }
 

@@ -5,8 +5,8 @@ import { createStreamPace } from "../../../src/http/streams/event-stream.ts";
 const START = Date.UTC(2026, 2, 1);
 
 /**
- * Creates a stream pace on a simulated clock, which moves when the pace waits. In each ms of that clock, `perMs` HTTP
- * requests arrive.
+ * Creates a stream pace, which limits event streams while HTTP requests wait, on a simulated clock. The clock advances
+ * while the stream pace sleeps. In each ms of that clock, `perMs` HTTP requests arrive.
  */
 function openPace(perMs: number) {
   const state = { now: START, requests: 0, perMs };

@@ -11,7 +11,7 @@ import type { Process } from "./simulated-process.ts";
 /** A process's request to the network to send a message, recorded when the process makes it. */
 export interface Ask {
   readonly recipientId: string;
-  /** Position of the log's last event when the process made the call. */
+  /** Position of the log's last event when the process made this request to send a message. */
   readonly head: number;
   /** Time of the request by the network's clock, ms. */
   readonly at: number;

@@ -29,8 +29,8 @@ export interface House {
   readonly network: SimulatedNetwork;
   readonly grant: Grant;
   /**
-   * Present store of the simulated log; the witness observes its appends. When the log is replaced, for example by a
-   * backup, this becomes the store of the new log.
+   * Present store of the simulated log, wrapped so that `witness` observes each append. After a copy, such as a
+   * restored backup, has replaced the log, this is the store of that copy.
    */
   readonly store: EventStore<Event>;
   readonly log: EncryptedLog;
@@ -124,7 +124,7 @@ export type Copy = "backup" | "files" | { readonly exportOf: number };
 
 /** A replacement of the log by a copy. `head` is the position of the copy's last event. */
 export interface Replacement {
-  /** Time of the replacement by the network's clock, ms. */
+  /** Time in ms, by the network's clock, at which the copy replaced the log. */
   readonly at: number;
   /**
    * Time in ms that the service's clock showed when the log was replaced. It differs from `at` if the simulation has

@@ -64,7 +64,10 @@ async function live(sandbox: Sandbox, pick: Pick, counts: Counts, latencies: num
   const { sendDm } = network;
   /** Messages that the run sent, each with the position up to which it had read the log. */
   const sends: { id: string; seen: number }[] = [];
-  /** Times at which undamaged stop words were signalled, by sender. */
+  /**
+   * Times in ms at which people wrote a stop word while the test let the stream of signals announce it without a fault,
+   * by the id of the sender.
+   */
   const signalled = new Map<string, number>();
   const stopped = new Set<string>();
 

@@ -39,8 +39,9 @@ export async function isPostgresLogElsewhere({ url, schema }: PostgresLogPlace):
 }
 
 /**
- * Begins a new epoch of a log, so that stores that have it open stop. `copy` does so only if the log's record still
- * names another place: if several programs notice a copy at once, only the first begins an epoch.
+ * Begins a new epoch of a log, so that stores that have it open stop. `copy`: only if the log's recorded server,
+ * database or schema is not the present one, so that only the first of several programs that notice a copy begins an
+ * epoch.
  */
 export async function beginPostgresEpoch(
   { url, schema }: PostgresLogPlace,

@@ -104,8 +104,8 @@ export interface CosigningOptions {
   /** Stores a note that carries the witness's cosignature. */
   write(note: string): Promise<void>;
   /**
-   * Receives each answer of the witness that differs from the previous one. A cosignature is reported only after a
-   * different answer.
+   * Receives each answer of the witness that differs from the previous one. A cosignature is the expected answer, so it
+   * is reported only if the previous answer was not a cosignature.
    */
   report(witnessed: Witnessed): void;
   /** Receives the error if `ask` or `write` rejects. */

@@ -83,7 +83,10 @@ export interface ArchiveTable extends SegmentList, StreamList {
    * segments, because the database keeps only hashes of archived keys, and two keys may have the same hash.
    */
   keySegments(keys: readonly string[]): Awaitable<readonly (readonly number[])[]>;
-  /** One place for each segment that holds events of the stream, in the order of positions. */
+  /**
+   * Returns, for each segment that holds events of the stream, the position and the version of the stream's last event
+   * in that segment, in ascending order.
+   */
   streamPlaces(stream: string): Awaitable<readonly StreamPlace[]>;
 }
 

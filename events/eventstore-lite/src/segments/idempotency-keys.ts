@@ -9,14 +9,14 @@ import type { OpenSegments } from "./segment-cache.ts";
 const WINDOW_POSITIONS = 131_072;
 
 /**
- * Maximum number of keys in a segment. A segment has some 7,000 events at most, so it has more keys only if earlier
- * keys are still whole in the database.
+ * Maximum number of idempotency keys in a segment. A segment holds at most some 7,000 events, so it gets more keys only
+ * if the database still holds keys of earlier segments' appends that were not archived yet.
  */
 const SEGMENT_KEYS_MAX = 32_768;
 
 /**
- * Creates the function that reads the idempotency keys to store in a segment: those of its own events, and earlier ones
- * that the database still holds whole.
+ * Creates the function that reads the idempotency keys to store in a segment: those of the segment's own appends, and
+ * those of earlier appends for which the database still holds the key itself instead of only its hash.
  */
 export function createKeyReader(store: LogReading, table: ArchiveTable): EventStore["readKeys"] {
   let [keys, end]: [StoredKey[], number] = [[], 0];

@@ -39,7 +39,10 @@ export interface Proxy extends AsyncDisposable {
   readonly url: string;
   /** Sets the function that decides on every message; without one, all messages pass. */
   decide(verdict: (message: Message) => Verdict): void;
-  /** Lets the stranded messages arrive at the server. */
+  /**
+   * Delivers to the server all messages with the verdict "strand", which the proxy has held back since it closed the
+   * client's connection.
+   */
   release(): void;
   /** Sends the connections that clients open from now on to the server of this URL. */
   lead(url: string): void;
