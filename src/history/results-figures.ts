@@ -172,11 +172,11 @@ function divide(units: bigint, parts: number, decimals: number): string | null {
  * parts sum exactly to the cost. `messages`: the part of each message by its index, undefined without one.
  */
 export function shareCosts({ started, signals }: Runs, groups: Results["groups"], messages: readonly Message[]) {
-  const charged = new Map<string, number[]>();
-  for (const [at, { group, outcome }] of messages.entries())
-    if (outcome === "sent" || outcome === "in_doubt")
-      charged.getOrInsertComputed(groups[group]!.run_id, () => []).push(at);
-  const shares: (number | undefined)[] = Array.from({ length: messages.length });
+  const charged = new Map<string, { cost: number | undefined; parts: number; next: number }>();
+  const runs = groups.map(({ run_id }) =>
+    charged.getOrInsertComputed(run_id, () => ({ cost: undefined, parts: 0, next: 0 })),
+  );
+  for (const { group, outcome } of messages) if (mayBeCharged(outcome)) runs[group]!.parts++;
   /**
    * Costs that belong to no message: those of signals, on their day, and those of dry runs and of runs that sent no
    * message, at the time of their start.
@@ -185,11 +185,19 @@ export function shareCosts({ started, signals }: Runs, groups: Results["groups"]
   for (const [runId, { started_at, end }] of started) {
     if (end?.usd == null) continue;
     const cost = toMillionths(end.usd);
-    const own = charged.get(runId) ?? [];
-    if (own.length === 0) others.push({ at: started_at, cost });
-    for (const [at, share] of shareOut(cost, own.length).entries()) shares[own[at]!] = share;
+    const run = charged.get(runId);
+    if (run === undefined || run.parts === 0) others.push({ at: started_at, cost });
+    else run.cost = cost;
   }
+  const shares = messages.map(({ group, outcome }) => {
+    const run = runs[group]!;
+    return run.cost !== undefined && mayBeCharged(outcome) ? shareAt(run.cost, run.next++, run.parts) : undefined;
+  });
   return { messages: shares, others };
+}
+
+function mayBeCharged(outcome: Message["outcome"]): boolean {
+  return outcome === "sent" || outcome === "in_doubt";
 }
 
 function toMillionths(usd: number): number {
@@ -201,8 +209,12 @@ function toMillionths(usd: number): number {
  * a billion dollars among a few messages, or a thousand among nine million.
  */
 export function shareOut(cost: number, parts: number): readonly number[] {
-  const upTo = (part: number): number => Math.floor((cost * part) / parts);
-  return Array.from({ length: parts }, (_, part) => upTo(part + 1) - upTo(part));
+  return Array.from({ length: parts }, (_, part) => shareAt(cost, part, parts));
+}
+
+/** Returns one of the parts of a cost, counted from 0. */
+function shareAt(cost: number, part: number, parts: number): number {
+  return Math.floor((cost * (part + 1)) / parts) - Math.floor((cost * part) / parts);
 }
 
 /** Writes values of several currencies in a line, such as `24.90 EUR, 500 JPY`; null if there are none. */

@@ -72,13 +72,11 @@ export function sumVariants(results: Results, interval: Interval): Promise<Varia
 
 function* addUpVariants(results: Results, interval: Interval): Steps<VariantRow[]> {
   const rowsOf = createNaming(results, "variant");
-  const rows = new Map<string, Tally>();
+  const rows = new Map<RowName, Tally>();
+  const create = ({ group }: RowName): Tally => createTally(group);
   yield* eachWithin([...results.messages.values()], interval, (message) => {
-    for (const { key, group } of rowsOf(message))
-      addMessage(
-        rows.getOrInsertComputed(key, () => createTally(group)),
-        message,
-      );
+    const [name] = rowsOf(message);
+    addMessage(rows.getOrInsertComputed(name!, create), message);
   });
   return [...rows.values()].map((row) => ({ group: row.group, figures: toFigures(row) }));
 }
@@ -167,19 +165,23 @@ function* tally(states: ResultStates, by: Grouping, interval: Interval, naming: 
     return row;
   };
   const other = noWorth();
+  // A message counts in one row, except by link, where it may count in none or several.
   yield* eachWithin(naming.messages, interval, (message, at) => {
     const cost = naming.costs.messages[at];
     const names = naming.rowsOf(message);
-    addMessage(total, message, naming.converted);
-    addCost(total.worth, cost);
+    if (by === "link") {
+      addMessage(total, message, naming.converted);
+      addCost(total.worth, cost);
+      if (names.length === 0) addCost(other, cost);
+    }
     const shares = cost === undefined || names.length === 1 ? [cost] : shareOut(cost, names.length);
-    if (names.length === 0) addCost(other, cost);
-    for (const [number, name] of names.entries()) {
-      const row = findTally(name);
+    for (let number = 0; number < names.length; number++) {
+      const row = findTally(names[number]!);
       addMessage(row, message, naming.converted);
       addCost(row.worth, shares[number]);
     }
   });
+  if (by !== "link") for (const row of groups.values()) addRow(total, row);
   const within = createBounds(interval);
   for (const { at, cost } of naming.costs.others) {
     if (!within(at)) continue;
@@ -278,7 +280,15 @@ function createNaming({ groups, links, templates }: Results, by: Grouping): Nami
     const name = toRowName(group);
     return known.getOrInsertComputed(name.key, () => [name]);
   };
-  if (by === "day") return ({ at }) => toNames({ day: at.slice(0, DAY_CHARACTERS) });
+  if (by === "day") {
+    // Most messages have the same day as the one before.
+    let names = toNames({ day: "" });
+    return ({ at }) => {
+      const day = at.slice(0, DAY_CHARACTERS);
+      if (names[0].group.day !== day) names = toNames({ day });
+      return names;
+    };
+  }
   if (by === "link") {
     const names = [...links.keys()].map((link) => toRowName({ link }));
     return (message) => message.links.map((number) => names[number]!);
@@ -340,6 +350,18 @@ function addMessage({ messages, tracked, firstClicks }: Tally, message: Message,
   firstClicks.push(first - sent);
 }
 
+/** Adds the messages of a row, and their costs, to the total. */
+function addRow({ messages, tracked, firstClicks, worth }: Tally, row: Tally): void {
+  addCounts(messages, row.messages);
+  addCounts(tracked, row.tracked);
+  for (const ms of row.firstClicks) firstClicks.push(ms);
+  addCost(worth, row.worth.cost);
+}
+
+function addCounts<Name extends string>(sums: Record<Name, number>, counts: Readonly<Record<Name, number>>): void {
+  for (const name in counts) sums[name] += counts[name];
+}
+
 function toFigures({ messages, tracked, firstClicks, visits, worth }: Tally): Figures {
   return {
     ...messages,
@@ -363,7 +385,7 @@ function toRate(hits: number, trials: number): ResultRate | null {
 }
 
 function median(values: readonly number[]): number | null {
-  const sorted = values.toSorted((one, other) => one - other);
+  const sorted = Float64Array.from(values).sort();
   const middle = sorted.length / 2;
   const [low, high] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
   return low === undefined || high === undefined ? null : Math.round((low + high) / 2);
