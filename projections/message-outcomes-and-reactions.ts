@@ -236,6 +236,22 @@ function attempt(state: Results, { position, time: at, data }: Folded<"DirectMes
   indexAttempt(state, state.messages.get(number)!, number);
 }
 
+/**
+ * Number of times that events have changed a message of each group, by the state's map of messages and the group's
+ * index. The state does not include these numbers: they begin at 0 when a state is decoded or rewound.
+ */
+const CHANGES = new WeakMap<Results["messages"], number[]>();
+
+/** Returns a number that grows each time an event changes a message of the group. */
+export function countChanges({ messages }: Results, group: number): number {
+  return CHANGES.get(messages)?.[group] ?? 0;
+}
+
+function noteChange({ messages }: Results, { group }: Message): void {
+  const counts = CHANGES.getOrInsertComputed(messages, () => []);
+  counts[group] = (counts[group] ?? 0) + 1;
+}
+
 /** Adds a message that has no outcome, or whose recipient's clicks are tracked, to the indexes by which events find it. */
 export function indexAttempt({ open, codes, tracked }: Results, message: Message, number: number): void {
   if (message.settled === 0) open.set(message.attempt_id, number);
@@ -284,8 +300,10 @@ function linkNumber({ links }: Results, link: string): number {
  * Replaces a message by a copy with other `members`. The old object is not changed, because a rewound state may share
  * it.
  */
-function change({ messages }: Results, number: number, members: Partial<Message>): void {
-  messages.set(number, { ...messages.get(number)!, ...members });
+function change(state: Results, number: number, members: Partial<Message>): void {
+  const message = { ...state.messages.get(number)!, ...members };
+  state.messages.set(number, message);
+  noteChange(state, message);
 }
 
 function doubt(state: Results, { position, time, data }: Folded<"DirectMessageInDoubt">): void {
@@ -405,10 +423,11 @@ export function formatTemplate({ templates }: TemplateNames, id: string): string
   return isAlone ? name : `${name} (${id})`;
 }
 
-function click({ messages, codes }: Results, { position, time, data }: Folded<"PersonalLinkClicked">): void {
-  const message = messages.get(codes.get(data.code) ?? NONE);
+function click(state: Results, { position, time, data }: Folded<"PersonalLinkClicked">): void {
+  const message = state.messages.get(state.codes.get(data.code) ?? NONE);
   const tracked = message?.tracked;
   if (message === undefined || tracked == null) return;
+  noteChange(state, message);
   const at = msOf(time);
   if (isFetch(message, at)) {
     tracked.suspected.push(position);

@@ -224,9 +224,8 @@ function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
    */
   let more: boolean;
   /**
-   * Positions of events before `readFrom` whose dispatches wait for a retry. Reading the log from `readFrom` on would
-   * miss them. After a start or a reset of the window of pending dispatches, each is read singly; then this list is
-   * empty.
+   * Positions of events before `readFrom` whose dispatches wait for a retry. Reading from `readFrom` on would miss
+   * them, so each is read singly after a start or a reset of the pending dispatches; then this list is empty.
    */
   let waiting: number[];
 

@@ -1,7 +1,8 @@
 import { Type, type Static } from "@sinclair/typebox";
 import type { ConversionCounts } from "../../projections/conversion-counts.ts";
-import type { Message, Results } from "../../projections/message-outcomes-and-reactions.ts";
+import type { Results } from "../../projections/message-outcomes-and-reactions.ts";
 import type { Runs } from "../../projections/runs.ts";
+import type { MessageSums } from "../../projections/sum-messages-by-group.ts";
 import { basis, recipientSource } from "../../events/outreach.ts";
 import { count, named, orNull, text } from "../platform/common-schemas.ts";
 import { decimalsIn, divideRounded, formatAmount, toDecimal } from "../platform/money.ts";
@@ -169,14 +170,14 @@ function divide(units: bigint, parts: number, decimals: number): string | null {
 
 /**
  * Divides the cost of each run, in millionths of a dollar, among its messages that the network may have charged. The
- * parts sum exactly to the cost. `messages`: the part of each message by its index, undefined without one.
+ * parts sum exactly to the cost. `parts`: the part of each of `sums`, in the same order; undefined without one.
  */
-export function shareCosts({ started, signals }: Runs, groups: Results["groups"], messages: readonly Message[]) {
-  const charged = new Map<string, { cost: number | undefined; parts: number; next: number }>();
+export function shareCosts({ started, signals }: Runs, groups: Results["groups"], sums: readonly MessageSums[]) {
+  const charged = new Map<string, { cost: number | undefined; messages: number; shared: number }>();
   const runs = groups.map(({ run_id }) =>
-    charged.getOrInsertComputed(run_id, () => ({ cost: undefined, parts: 0, next: 0 })),
+    charged.getOrInsertComputed(run_id, () => ({ cost: undefined, messages: 0, shared: 0 })),
   );
-  for (const { group, outcome } of messages) if (mayBeCharged(outcome)) runs[group]!.parts++;
+  for (const { group, messages } of sums) runs[group]!.messages += messages.sent + messages.in_doubt;
   /**
    * Costs that belong to no message: those of signals, on their day, and those of dry runs and of runs that sent no
    * message, at the time of their start.
@@ -186,18 +187,18 @@ export function shareCosts({ started, signals }: Runs, groups: Results["groups"]
     if (end?.usd == null) continue;
     const cost = toMillionths(end.usd);
     const run = charged.get(runId);
-    if (run === undefined || run.parts === 0) others.push({ at: started_at, cost });
+    if (run === undefined || run.messages === 0) others.push({ at: started_at, cost });
     else run.cost = cost;
   }
-  const shares = messages.map(({ group, outcome }) => {
+  const parts = sums.map(({ group, messages }) => {
     const run = runs[group]!;
-    return run.cost !== undefined && mayBeCharged(outcome) ? shareAt(run.cost, run.next++, run.parts) : undefined;
+    const from = run.shared;
+    run.shared += messages.sent + messages.in_doubt;
+    return run.cost === undefined || run.shared === from
+      ? undefined
+      : sumParts(run.cost, run.messages, [from, run.shared]);
   });
-  return { messages: shares, others };
-}
-
-function mayBeCharged(outcome: Message["outcome"]): boolean {
-  return outcome === "sent" || outcome === "in_doubt";
+  return { parts, others };
 }
 
 function toMillionths(usd: number): number {
@@ -209,12 +210,12 @@ function toMillionths(usd: number): number {
  * a billion dollars among a few messages, or a thousand among nine million.
  */
 export function shareOut(cost: number, parts: number): readonly number[] {
-  return Array.from({ length: parts }, (_, part) => shareAt(cost, part, parts));
+  return Array.from({ length: parts }, (_, part) => sumParts(cost, parts, [part, part + 1]));
 }
 
-/** Returns one of the parts of a cost, counted from 0. */
-function shareAt(cost: number, part: number, parts: number): number {
-  return Math.floor((cost * (part + 1)) / parts) - Math.floor((cost * part) / parts);
+/** Returns the sum of the consecutive parts `from` to `end` (exclusive) of a cost that is divided into `parts`. */
+function sumParts(cost: number, parts: number, [from, end]: readonly [from: number, end: number]): number {
+  return Math.floor((cost * end) / parts) - Math.floor((cost * from) / parts);
 }
 
 /** Writes values of several currencies in a line, such as `24.90 EUR, 500 JPY`; null if there are none. */

@@ -2,6 +2,14 @@ import type { ConversionCounts } from "../../projections/conversion-counts.ts";
 import type { Message, Results } from "../../projections/message-outcomes-and-reactions.ts";
 import { messageAt } from "../../projections/rewind-results.ts";
 import {
+  addMessage,
+  noMessages,
+  noTracked,
+  sumMessagesByGroup,
+  type Grouped,
+  type MessageSums,
+} from "../../projections/sum-messages-by-group.ts";
+import {
   addVisits,
   noVisits,
   countVisitors,
@@ -48,17 +56,21 @@ export function createResults(states: ResultStates, by: Grouping, interval: Inte
  * Sums up messages of an interval, and of the one before it, as they were after the event at `position`, or as they are
  * now if that is undefined. Clicks count only if the recipient permits tracking.
  */
-export function sumMessages({ messages }: Results, interval: Interval, position: number | undefined) {
-  return inTimeSlices(sumUp([...messages.values()], interval, position));
+export function sumMessages(results: Results, interval: Interval, position: number | undefined) {
+  return inTimeSlices(sumUp(results, interval, position));
 }
 
-function* sumUp(messages: readonly Message[], interval: Interval, position: number | undefined) {
+function* sumUp(results: Results, interval: Interval, position: number | undefined) {
   const sum = function* (of: Interval): Steps<Figures> {
     const tally = createTally({});
-    yield* eachWithin(messages, of, (message) => {
-      if (position === undefined) addMessage(tally, message);
-      else if (message.position <= position) addMessage(tally, messageAt(message, position));
-    });
+    if (position === undefined) {
+      const within = createBounds(of);
+      for (const sums of yield* sumMessagesByGroup(results)) if (within(sums.day)) addSums(tally, sums);
+    } else {
+      yield* eachWithin([...results.messages.values()], of, (message) => {
+        if (message.position <= position) addMessage(tally, messageAt(message, position));
+      });
+    }
     return toFigures(tally);
   };
   const previous = precedingInterval(interval);
@@ -72,12 +84,16 @@ export function sumVariants(results: Results, interval: Interval): Promise<Varia
 
 function* addUpVariants(results: Results, interval: Interval): Steps<VariantRow[]> {
   const rowsOf = createNaming(results, "variant");
-  const rows = new Map<RowName, Tally>();
-  const create = ({ group }: RowName): Tally => createTally(group);
-  yield* eachWithin([...results.messages.values()], interval, (message) => {
-    const [name] = rowsOf(message);
-    addMessage(rows.getOrInsertComputed(name!, create), message);
-  });
+  const rows = new Map<string, Tally>();
+  const within = createBounds(interval);
+  for (const sums of yield* sumMessagesByGroup(results)) {
+    if (!within(sums.day)) continue;
+    for (const { key, group } of rowsOf(sums))
+      addSums(
+        rows.getOrInsertComputed(key, () => createTally(group)),
+        sums,
+      );
+  }
   return [...rows.values()].map((row) => ({ group: row.group, figures: toFigures(row) }));
 }
 
@@ -93,12 +109,10 @@ const STEP_ENTRIES = 256;
 function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
   const previous = precedingInterval(interval);
   const rowsOf = createNaming(states.results, by);
-  const messages = [...states.results.messages.values()];
-  const holders = yield* findHolders(states.results, by, { messages, rowsOf });
-  const costs = shareCosts(states.runs, states.results.groups, messages);
-  const counts = [...states.conversions.counts.values()];
-  const converted = new Set(counts.flatMap(({ code, conversions }) => (conversions === 0 ? [] : [code])));
-  const naming = { messages, rowsOf, holders, costs, converted };
+  const sums = yield* sumMessagesByGroup(states.results);
+  const holders = findHolders(states.results, by, { sums, rowsOf });
+  const costs = shareCosts(states.runs, states.results.groups, sums);
+  const naming = { sums, rowsOf, holders, costs, converted: findConverted(states) };
   const current = yield* tally(states, by, interval, naming);
   const before = previous && (yield* tally(states, by, previous, naming));
   const rows = [...current.groups].sort(by === "day" ? ([one], [other]) => (one < other ? -1 : 1) : () => 0);
@@ -127,8 +141,8 @@ type Tally = ReturnType<typeof createTally>;
 function createTally(group: ResultGroup) {
   return {
     group,
-    messages: { attempted: 0, sent: 0, failed: 0, in_doubt: 0, seen: 0, replied: 0, opted_out: 0 },
-    tracked: { recipients: 0, clicked: 0, clicks: 0, suspected: 0, converted: 0 },
+    messages: noMessages(),
+    tracked: { ...noTracked(), converted: 0 },
     worth: noWorth(),
     /** Times from a message to the recipient's first click, in ms. */
     firstClicks: [] as number[],
@@ -138,16 +152,30 @@ function createTally(group: ResultGroup) {
 }
 
 interface Naming {
-  readonly messages: readonly Message[];
-  readonly rowsOf: (message: Message) => readonly RowName[];
+  readonly sums: readonly MessageSums[];
+  readonly rowsOf: (message: Grouped) => readonly RowName[];
   /**
    * The row of the results to which a link's clicks belong, by the link; only links that no other row's messages
    * contained.
    */
   readonly holders: ReadonlyMap<string, RowName>;
   readonly costs: ReturnType<typeof shareCosts>;
-  /** Codes of links made for one recipient that led to a conversion. */
-  readonly converted: ReadonlySet<string>;
+  /** Messages with a link made for the recipient alone that led to a conversion. */
+  readonly converted: readonly Grouped[];
+}
+
+/** Finds the sent messages of which a link made for the recipient alone led to a conversion. */
+function findConverted({ conversions, results: { codes, messages } }: ResultStates): readonly Grouped[] {
+  const found = new Set<Message>();
+  for (const { code, conversions: count } of conversions.counts.values()) {
+    const message = messages.get(codes.get(code) ?? -1);
+    if (count > 0 && message?.outcome === "sent" && message.tracked !== null) found.add(message);
+  }
+  return [...found].map(toGrouped);
+}
+
+function toGrouped({ group, links, at }: Message): Grouped {
+  return { group, links, day: at.slice(0, DAY_CHARACTERS) };
 }
 
 function* tally(states: ResultStates, by: Grouping, interval: Interval, naming: Naming) {
@@ -165,24 +193,25 @@ function* tally(states: ResultStates, by: Grouping, interval: Interval, naming: 
     return row;
   };
   const other = noWorth();
-  // A message counts in one row, except by link, where it may count in none or several.
-  yield* eachWithin(naming.messages, interval, (message, at) => {
-    const cost = naming.costs.messages[at];
-    const names = naming.rowsOf(message);
-    if (by === "link") {
-      addMessage(total, message, naming.converted);
-      addCost(total.worth, cost);
-      if (names.length === 0) addCost(other, cost);
-    }
-    const shares = cost === undefined || names.length === 1 ? [cost] : shareOut(cost, names.length);
-    for (let number = 0; number < names.length; number++) {
-      const row = findTally(names[number]!);
-      addMessage(row, message, naming.converted);
+  const within = createBounds(interval);
+  for (const [at, sums] of naming.sums.entries()) {
+    if (!within(sums.day)) continue;
+    const cost = naming.costs.parts[at];
+    const names = naming.rowsOf(sums);
+    addSums(total, sums);
+    addCost(total.worth, cost);
+    if (names.length === 0) addCost(other, cost);
+    const shares = cost === undefined ? [] : shareOut(cost, names.length);
+    for (const [number, name] of names.entries()) {
+      const row = findTally(name);
+      addSums(row, sums);
       addCost(row.worth, shares[number]);
     }
-  });
-  if (by !== "link") for (const row of groups.values()) addRow(total, row);
-  const within = createBounds(interval);
+  }
+  for (const message of naming.converted) {
+    if (!within(message.day)) continue;
+    for (const { tracked } of [total, ...naming.rowsOf(message).map(findTally)]) tracked.converted++;
+  }
   for (const { at, cost } of naming.costs.others) {
     if (!within(at)) continue;
     addCost(total.worth, cost);
@@ -220,19 +249,15 @@ function findConversionRow(
   if (by === "day") return toRowName({ day });
   if (by === "link") return link === "" ? undefined : toRowName({ link });
   const message = messages.get(codes.get(code) ?? -1);
-  return message === undefined ? holders.get(link) : rowsOf(message)[0];
+  return message === undefined ? holders.get(link) : rowsOf(toGrouped(message))[0];
 }
 
 /** Adds the messages of an interval. They are consecutive in `messages`, because times in the log never go back. */
-function* eachWithin(
-  messages: readonly Message[],
-  interval: Interval,
-  add: (message: Message, index: number) => void,
-): Steps<void> {
+function* eachWithin(messages: readonly Message[], interval: Interval, add: (message: Message) => void): Steps<void> {
   const [from, end] = findBounds(interval, messages);
   for (let at = from; at < end; at++) {
     if (at % STEP_ENTRIES === 0) yield;
-    add(messages[at]!, at);
+    add(messages[at]!);
   }
 }
 
@@ -280,18 +305,10 @@ function createNaming({ groups, links, templates }: Results, by: Grouping): Nami
     const name = toRowName(group);
     return known.getOrInsertComputed(name.key, () => [name]);
   };
-  if (by === "day") {
-    // Most messages have the same day as the one before.
-    let names = toNames({ day: "" });
-    return ({ at }) => {
-      const day = at.slice(0, DAY_CHARACTERS);
-      if (names[0].group.day !== day) names = toNames({ day });
-      return names;
-    };
-  }
+  if (by === "day") return ({ day }) => toNames({ day });
   if (by === "link") {
     const names = [...links.keys()].map((link) => toRowName({ link }));
-    return (message) => message.links.map((number) => names[number]!);
+    return ({ links: numbers }) => numbers.map((number) => names[number]!);
   }
   const names = groups.map(({ template: id, variant, run_id, campaign, source, basis }) => {
     const template = { template: id === "" ? null : id, template_name: templates.get(id) ?? null };
@@ -305,22 +322,21 @@ function createNaming({ groups, links, templates }: Results, by: Grouping): Nami
     };
     return toNames(group[by]);
   });
-  return (message) => names[message.group]!;
+  return ({ group }) => names[group]!;
 }
 
-/** Finds the links that only one template or variant has ever sent; none for other groupings. */
-function* findHolders(
+/** Finds the links that only one template, variant or campaign has ever sent; none for other groupings. */
+function findHolders(
   { links }: Results,
   by: Grouping,
-  { messages, rowsOf }: Omit<Naming, "holders" | "costs" | "converted">,
-): Steps<Naming["holders"]> {
+  { sums, rowsOf }: { readonly sums: readonly MessageSums[]; readonly rowsOf: Naming["rowsOf"] },
+): Naming["holders"] {
   if (by !== "template" && by !== "variant" && by !== "campaign") return new Map();
   const held: (RowName | null | undefined)[] = [];
-  for (const [at, message] of messages.entries()) {
-    if (at % STEP_ENTRIES === 0) yield;
-    if (message.outcome !== "sent") continue;
-    const [name = null] = rowsOf(message);
-    for (const link of message.links) if (held[link] !== name) held[link] = held[link] === undefined ? name : null;
+  for (const sum of sums) {
+    if (sum.messages.sent === 0) continue;
+    const [name = null] = rowsOf(sum);
+    for (const link of sum.links) if (held[link] !== name) held[link] = held[link] === undefined ? name : null;
   }
   const holders = new Map<string, RowName>();
   for (const [link, number] of links) {
@@ -330,35 +346,17 @@ function* findHolders(
   return holders;
 }
 
-const NONE: ReadonlySet<string> = new Set();
-
-function addMessage({ messages, tracked, firstClicks }: Tally, message: Message, converted = NONE): void {
-  messages.attempted++;
-  if (message.outcome !== "open") messages[message.outcome]++;
-  if (message.outcome !== "sent") return;
-  if (message.seen > 0) messages.seen++;
-  if (message.replied > 0) messages.replied++;
-  if (message.opted_out > 0) messages.opted_out++;
-  if (message.tracked === null) return;
-  const { codes, clicks, suspected, first, sent } = message.tracked;
-  tracked.recipients++;
-  if (codes.some((code) => converted.has(code))) tracked.converted++;
-  tracked.clicks += clicks.length;
-  tracked.suspected += suspected.length;
-  if (first === null) return;
-  tracked.clicked++;
-  firstClicks.push(first - sent);
+/** Adds the counts of messages to those of a row or the total. */
+function addSums({ messages, tracked, firstClicks }: Tally, sums: MessageSums): void {
+  addCounts(messages, sums.messages);
+  addCounts(tracked, sums.tracked);
+  for (const ms of sums.firstClicks) firstClicks.push(ms);
 }
 
-/** Adds the messages of a row, and their costs, to the total. */
-function addRow({ messages, tracked, firstClicks, worth }: Tally, row: Tally): void {
-  addCounts(messages, row.messages);
-  addCounts(tracked, row.tracked);
-  for (const ms of row.firstClicks) firstClicks.push(ms);
-  addCost(worth, row.worth.cost);
-}
-
-function addCounts<Name extends string>(sums: Record<Name, number>, counts: Readonly<Record<Name, number>>): void {
+function addCounts<Name extends string>(
+  sums: Record<NoInfer<Name>, number>,
+  counts: Readonly<Record<Name, number>>,
+): void {
   for (const name in counts) sums[name] += counts[name];
 }
 
