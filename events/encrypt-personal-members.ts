@@ -73,8 +73,9 @@ export function createCiphertexts(
   };
 
   /**
-   * Encrypts the events. If encryption keys were deleted after `asOf`, no event is noted as fresh. It is then decrypted
-   * when it is read, so that a reader never sees data whose key is gone.
+   * Encrypts the events and notes their ids in `fresh`, so that this process need not decrypt them when it reads them
+   * back. If keys were deleted after `asOf`, no id is noted: the events are decrypted, so that data without a key reads
+   * as erased.
    */
   const closeAll = (
     events: readonly NewEvent[],

@@ -342,7 +342,7 @@ export const SourceRead = withPersonal(
     ),
   ),
   {
-    // `newest` is the id of a user, or of a user's post.
+    // The owner's id is `newest`: the id of the first user on the page or, in a search, the id of the newest post.
     owner: ({ newest }: { newest?: string }): Owner => ({ kind: "person", id: newest }),
     members: ["newest"],
     inFolds: true,

@@ -17,7 +17,10 @@ export const WebhookSubscribed = defineEvent(
     {
       channel,
       types: Type.Array(Type.String(), { minItems: 1 }),
-      /** A keyed hash of the address, which shows when the address changes. */
+      /**
+       * Keyed hash of the webhook's URL. Another hash than before shows that the URL has changed. The URL itself is not
+       * recorded, because it may hold a credential.
+       */
       receiver: Type.String(),
       /** Filter expression that skips some of the subscribed events when they are dispatched. */
       filter: Type.Optional(Type.String()),

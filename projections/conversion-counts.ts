@@ -10,8 +10,8 @@ export interface ConversionCounts {
   /** Link that the conversions are attributed to; empty if they are unattributed. */
   readonly link: string;
   /**
-   * Code of the own link of a recipient who grants tracking, if the conversions are that recipient's; empty for all
-   * others.
+   * Code of the recipient's own link through which the visitors came, if that recipient grants tracking; empty for all
+   * other conversions.
    */
   readonly code: string;
   readonly name: string;

@@ -153,7 +153,10 @@ const VERDICTS: Verdicts<Visits> = {
   },
 };
 
-/** Estimates the visitors of the day that ended, and deletes their sketches. */
+/**
+ * Stores for each link the estimated number of visitors of the day that ended. Then deletes the sketches, the data from
+ * which these numbers are estimated, and begins the new day.
+ */
 function beginDay(state: Visits, day: string): void {
   for (const [link, counts] of state.days.get(state.today) ?? [])
     counts.visitors = countVisitors(state, state.today, link);

@@ -74,7 +74,10 @@ export interface NewsTrouble extends NewsCount {
   isSuspended: boolean;
 }
 
-/** Counts within a quarter of an hour that only this projection has, for the daily totals in the news. */
+/**
+ * Counts within a quarter of an hour, for the daily totals in the news. The other totals, of sent messages and clicks,
+ * come from other projections.
+ */
 export interface NewsSums {
   replies: number;
   dead: number;
@@ -116,7 +119,10 @@ export const TROUBLE_GAP_MS = 3_600_000;
 /** Maximum number of runs that the news keep, and of troubles of channels, such as dispatches that failed. */
 const KEPT_MAX = 1_000;
 
-/** Number of the oldest runs or troubles that are dropped at once. */
+/**
+ * Number of the oldest runs, or of the oldest troubles of channels, that are dropped at once when {@link KEPT_MAX} of
+ * them are kept.
+ */
 const DROPPED = 100;
 
 const CAUSE_CHARACTERS = 120;

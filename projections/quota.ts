@@ -171,8 +171,8 @@ export function newestMs({ corrected }: Quota, time: string | undefined): number
 }
 
 /**
- * Drops the messages that were last requested up to `ms`. Stops at the first newer one, so a few old messages behind it
- * may stay for a while; the map is in the order of the intents.
+ * Drops messages that were last requested at `ms` or earlier. Stops at the first newer one. The map is in the order in
+ * which the messages were first recorded, so an old message may stay behind a newer one for a while.
  */
 function forgetBefore(recent: Map<string, number>, ms: number): void {
   for (const [attemptId, at] of recent) {

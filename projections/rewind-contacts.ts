@@ -30,8 +30,8 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
     if (++looked % STEP_ENTRIES === 0) yield;
     if (at <= position) past.hashes.set(hash, at);
   }
-  // Copies one map in each step, in a millisecond or two. The people are copied last. If events add people between the
-  // steps, the copy of the people contains them too, and the loops below remove them from all maps.
+  // Copies one map in each step, which takes a millisecond or two. `people` is copied last: a person added between two
+  // steps is then surely in that copy, and the two loops over it remove that person from all maps.
   past.ids = new Map(now.ids);
   yield;
   past.links = new Map(now.links);
@@ -167,8 +167,8 @@ export function peopleAt(now: () => Contacts, position: number): People {
       const contacts = now();
       const contact = contacts.people.get(key);
       const entry = contact && putBack(contact, position);
-      // An erasure replaces the state that was listed. Entries of the former state are then not returned, because one
-      // may be that of the erased recipient.
+      // An erasure replaces the whole state of the contacts. If that has happened since the list was made, the contacts
+      // noted in `absorbed` are no longer returned, because one of them may be the erased recipient.
       return entry ?? (contacts === listed ? absorbed.get(key) : undefined);
     },
   };

@@ -60,7 +60,10 @@ export async function postStatus(state: StatusState, sent: Sent): Promise<void> 
   state.statuses.add({ body, status: await post(state, body) });
 }
 
-/** Posts a signed notice to the subscribed webhook. Returns the status of the answer; 0 without one. */
+/**
+ * Posts a signed notice to the subscribed webhook. Returns the HTTP status of the webhook's answer; 0 if the webhook
+ * does not answer, or if no webhook is subscribed.
+ */
 export async function post({ statusUrl, appSecret }: StatusState, body: string): Promise<number> {
   if (statusUrl === undefined) return 0;
   const signature = `sha256=${createHmac("sha256", appSecret).update(body).digest("hex")}`;

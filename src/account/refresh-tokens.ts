@@ -62,8 +62,8 @@ async function keep(context: RefreshContext, old: StoredTokenPair, renewed: Toke
   const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
   if (!(await replaceSoon(context, old.accessToken, next))) {
     const kept = await context.pairs.read();
-    // Another pair is stored if the account was unlinked or replaced while this process was paused. If the new pair is
-    // stored, an earlier attempt stored it, and only the answer to it was lost.
+    // The vault no longer held the old pair. If it holds the refreshed pair, an earlier attempt stored that pair and
+    // only the answer was lost. Otherwise the account was unlinked or authorized again while this process was paused.
     if (kept?.accessToken !== next.accessToken) return kept?.accessToken;
   }
   const data = { user_id: userId(context), expires_at: isoTime(next.expiresAt) };

@@ -23,7 +23,10 @@ export type WhatIfRule = (typeof WHAT_IF_RULES)[number];
 
 /** The checked rules of a what-if question. */
 export interface OtherRules {
-  /** The rules that the what-if question names, in the order of {@link WHAT_IF_RULES}. */
+  /**
+   * Names of the rules for which the what-if question gives other values, in the order of {@link WHAT_IF_RULES}. A
+   * what-if question asks what other rules would have done with the log.
+   */
   readonly names: readonly WhatIfRule[];
   /**
    * Today's outreach settings, except that values in the what-if question replace those of the settings that it names.

@@ -122,8 +122,8 @@ function startDispatcher(context: DispatcherContext) {
 
   const unlisten = projector.listen((event) => {
     const lane = laneOfRequest(event);
-    // Lanes (queues of the channel) that are reopened read the log again. They then find this event too, if a webhook
-    // carries it, so no lane needs a notice of it.
+    // After an erasure or a rebuild, all lanes (queues of the channel) read their pending dispatches from the log
+    // again. Each lane also finds this event then, if it requests a dispatch, so `notice` need not be called.
     if (outdatesLanes(event)) {
       context.outboxReader.forget();
       for (const outdated of lanes) outdated.reopen();

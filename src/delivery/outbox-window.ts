@@ -353,7 +353,10 @@ function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
   };
 }
 
-/** Creates the set of the window's items that have an outcome without a request. They hold no other item back. */
+/**
+ * Creates the set of pending dispatches that the channel's filter excludes, so that their outcome is known without a
+ * request. Other dispatches of the same stream do not wait for them.
+ */
 function createScreened(screen: OutboxWindowDeps["screen"]) {
   const items = new Set<PendingDispatch>();
   return {

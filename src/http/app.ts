@@ -23,8 +23,8 @@ export type App = ReturnType<typeof createApp>;
  */
 export function createApp(deps: HttpContext) {
   const { load, clientAddress, metrics, tracing, sessions } = deps;
-  // Measured: the hooks take 1 to 2 µs of the 24 µs that a click takes, so that the service records 2 to 8 % fewer
-  // clicks a second.
+  // Measured: this app's Elysia hooks (`admission` and others) take 1 to 2 µs of the 24 µs that a click takes. So the
+  // service records 2 to 8 % fewer clicks a second than without hooks.
   const admission = createAdmission(deps);
   const refuse = createRefusal(deps);
   const byRoute = new Map<string, Partial<Record<string, Endpoint>>>();

@@ -79,7 +79,8 @@ export async function takeLease(context: LogContext, terms: LeaseTerms) {
      */
     lasts,
     /**
-     * Renews the lease, and returns a function that asks {@link HeldLease.lasts} for `ms`; it may be called repeatedly.
+     * Renews the lease. Returns a function that, like {@link HeldLease.lasts}, is true if the lease surely lasts `ms`
+     * longer from the time of its call. It may be called repeatedly.
      */
     async keep(ms: number): Promise<() => boolean> {
       await renew();

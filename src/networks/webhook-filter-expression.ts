@@ -96,7 +96,8 @@ function createInterpreter(): typeof TreeInterpreter {
 const QUOTED = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/gs;
 
 function parse(expression: string): Expression {
-  // Checks this first, because the library accepts a text whose quote has no end.
+  // Refuses an expression with an unclosed quote before the JMESPath library compiles it, because the library accepts
+  // such an expression.
   const open = expression.replace(QUOTED, (quoted) => " ".repeat(quoted.length)).search(/['"`]/);
   if (open >= 0) throw new FilterRefused(`not valid JMESPath from character ${open + 1} on: a quote has no end`);
   try {

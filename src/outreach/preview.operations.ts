@@ -133,7 +133,8 @@ export const previewOutreach = operation({
         throw usageError(`the variant is not one of the template's variants: ${labels.join(", ")}`);
       const contact = recipient === undefined ? undefined : findNamed(found.states.contacts, recipient);
       if (recipient !== undefined && contact === undefined) return "unknown_recipient";
-      // The audit then records a read of this one recipient's data, so the answer must name no other recipient.
+      // If the caller asks about one recipient, the audit records a read of that recipient's data only. So the preview
+      // then names no other recipient.
       const named = contact === undefined ? limit : 0;
       const surveyed = await survey({ ...found.states, ms: clock() }, rules, {
         recipient: contact,

@@ -56,7 +56,8 @@ export async function readNewMessages(run: InboxReader, retry: RetryPolicy): Pro
     messages += read.messages.length;
     await recordMessages(run, read.messages);
     const latest = read.messages[0]?.createdAt;
-    // If this machine's clock is ahead of the network's, the time of the newest message is used in its place.
+    // The next reading reads again from LATE_MS before the newest message, because the network may show messages late.
+    // If that message's time is after this machine's clock, the clock's time counts in its place.
     if (latest !== undefined) lateFrom ??= Math.min(run.clock(), latest) - LATE_MS;
     newest ??= read.messages.find(({ createdAt }) => createdAt <= (lateFrom ?? 0))?.id;
     const isEnded = read.messages.some(isEnd);

@@ -92,7 +92,8 @@ async function sendUntilDecided(context: RunContext, intent: Intent): Promise<Se
   let rate: RateWindow | undefined;
   for (;;) {
     let why: GiveUp | undefined;
-    // The check is made inside the call, because refreshing the token before it may have taken a minute.
+    // `reasonToGiveUp` is called inside `send`, right before the request. Before that, `send` may have taken a minute
+    // to refresh the token, in which the recipient may have opted out.
     const result = await context.credentials.send(async (token) => {
       why = await reasonToGiveUp(context, intent);
       return why === undefined ? context.network.sendDm(token, attempt.recipient.id, text) : NOT_ASKED;

@@ -135,7 +135,8 @@ async function createDoubt({ keyring, logClock, logger }: RetainedLog): Promise<
       });
     }
     seen = now;
-    // The doubt also ends when the clock was set right, which puts it before the time at which the doubt began.
+    // Returns true while the clock is not trusted, for {@link DOUBTED_MS} after it jumped ahead. If the clock is set
+    // back to before the time at which the jump was noticed, it is trusted again.
     return now < until && now >= until - DOUBTED_MS;
   };
 }

@@ -200,8 +200,8 @@ export async function forgetPerson(
   const answers = await findAnswers(log, person.names, signal);
   const codes = find(projector.state("contacts"))?.personal_links ?? [];
   const links = codes.flatMap((code) => log.keyring.refsOf({ id: personalLinkOwner(code).id }));
-  // An imported suppression may have a text but name no recipient. Its text is encrypted with a key that belongs to the
-  // suppression's hash, and the hashes of the recipient's names lead to that key.
+  // An imported suppression may name its recipient only by a hash. Its text is then encrypted with a key stored under
+  // that hash, so these keys are found by the hashes of the recipient's names.
   const listed = person.held.flatMap(hashesOf).flatMap((hash) => log.keyring.refsOf({ id: hash }));
   const texts = (await log.keyring.keys.getAll(listed)).keys();
   const keys = new Set([...person.keys, ...answers, ...links, ...texts]);

@@ -266,8 +266,8 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   });
 
   /**
-   * Cache of keys in the form in which events are encrypted with them, by their key from the key store. An entry lives
-   * as long as its key is cached, so all clicks of an IP address share one object.
+   * Encryption keys made from the cached keys of the key store. An entry lives as long as the cached key that it was
+   * made from, so all clicks of an IP address share one object.
    */
   const made = new WeakMap<NamedKey, EncryptionKey>();
   const asEncryptionKey = (found: NamedKey): EncryptionKey => {

@@ -126,8 +126,8 @@ function withoutReplaced({ path, values }: Difference): Difference {
 const PERSONAL: ReadonlySet<ProjectionName> = new Set(PERSONAL_PROJECTIONS);
 
 /**
- * Copies a state that can be rewound, and rewinds the copy to right before the event. Returns an infinite length, so
- * that the page does not show the state as a whole.
+ * Copies a state that can be rewound, and rewinds the copy to right before the event. Returns Infinity as the number of
+ * characters, so that the page shows only what the event changed and not the whole state.
  */
 function* putBack(rewind: Rewind<unknown>, before: unknown, { position }: Recorded) {
   const state = yield* rewind(before, position - 1);

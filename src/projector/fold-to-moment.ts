@@ -180,8 +180,9 @@ async function keepPassed<Name extends ProjectionName>(
         !isDue(name, states.get(name), { position, last: last.get(name) ?? 0, every })
       )
         continue;
-      // If few events were folded since the previous snapshot, that one serves nearly as well. Projections for which
-      // all events of the log are read are an exception, because the distance decides how long their fold takes.
+      // If few events were folded since the previous snapshot, no other is saved, because folding them again takes
+      // little time. Projections whose fold reads the whole log are an exception: there, the events that are skipped
+      // cost time too.
       if (states.foldedBy(name) - (folded.get(name) ?? 0) <= every * LITTLE && !isReadAlongLog(name)) continue;
       last.set(name, position);
       folded.set(name, states.foldedBy(name));

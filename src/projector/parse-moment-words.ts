@@ -1,4 +1,4 @@
-/** The reader who wrote a moment: in which language and time zone, and when. */
+/** Language, time zone and present time of the reader who typed a moment, such as `2 hours ago`, into the console. */
 interface MomentReader {
   /** BCP 47 tag; names of months and the order of numbers are also those of this language. */
   readonly language: string;

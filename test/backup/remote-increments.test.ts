@@ -400,8 +400,8 @@ describe("concurrent backups", () => {
       }
       one.release();
       const ended = await one.running;
-      // If a backup was held before it had read anything, it simply comes after the others. In all other cases another
-      // backup has overtaken it, so it ends as busy.
+      // A backup that is held at its first listing of the store has read no manifest yet, so it succeeds after the
+      // three others. A backup held at a later request was overtaken by them, so it ends with the error `busy`.
       if (form.source === "^GET $") expect(ended).toMatchObject({ code: 0 });
       else expect(ended).toMatchObject({ kind: "busy" });
       await restoreEach(made.slice(-1));

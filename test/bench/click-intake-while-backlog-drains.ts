@@ -13,8 +13,8 @@ import { networkSettings, startSinks } from "./start-network-sinks.ts";
 interface Meanwhile {
   readonly settledPerSecond: number;
   /**
-   * True if the backlog was empty before the load of new clicks ended, so the figures are not only about a draining
-   * service.
+   * True if chat had settled the whole backlog before the load of new clicks ended. The figures then also cover a time
+   * in which the service had no backlog to drain.
    */
   readonly isOver: boolean;
 }

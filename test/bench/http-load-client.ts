@@ -79,8 +79,8 @@ function drive(index: number): Promise<void> {
 }
 
 /**
- * Returns a copy of the request with a new stamp. The request itself must not change, because the socket may still hold
- * it.
+ * Returns a copy of the request with a new stamp in its body: the time of sending in µs, unique for each request. The
+ * request itself stays unchanged, because a socket may still be writing it.
  */
 function stamped(): Buffer {
   lastStamp = Math.max(lastStamp + 1, Math.floor((performance.timeOrigin + performance.now()) * 1000));

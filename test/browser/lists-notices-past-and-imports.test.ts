@@ -424,8 +424,8 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await operator.sees("Imports 1 person; 1 of them with consent, 1 without its date or source.");
     expect(await dialog.getByRole("alert").count()).toBe(0);
 
-    // A second choice fails in the same way. The preview from before the choice stays, and the operator can repeat the
-    // choice.
+    // Offline, the choice of `do not import` for the column `basis` fails like the choice of a file above. The preview
+    // from before the choice stays, and the operator can request it again with the button.
     await page.context().setOffline(true);
     await dialog.getByLabel("basis", { exact: true }).selectOption("do not import");
     await dialog.getByRole("alert").filter({ hasText: "The service did not answer" }).waitFor();

@@ -169,8 +169,8 @@ describe.skipIf(!hasBrowser)("the sandbox in a browser", () => {
     for (const network of NETWORKS) {
       await page.goto(`${sandbox.url}/networks/${network}`);
       const text = (await page.textContent("section")) ?? "";
-      // X received two messages, one in each direction. An event holds the text in its address, its id and a name in
-      // its user data; Meta's event also holds the text in its own name.
+      // X's page shows two messages, one in each direction. The pages with events show the text in an event's address,
+      // in its id and as a name in its user data; Meta's page shows it in the event's name too.
       const shown = { x: 2, meta: 4, openai: 3, snap: 3 }[network as string] ?? 1;
       expect([network, text.split("hello <there>").length - 1]).toEqual([network, shown]);
     }

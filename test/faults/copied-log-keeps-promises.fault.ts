@@ -14,8 +14,8 @@ const EXIT_CONFIG = 78;
 const clickOnce = ({ post }: Running) => post("/api/tracking/event", CLICK, { "idempotency-key": "once" });
 
 /**
- * Checks both ways to copy a log on PostgreSQL. The copy keeps the promises of its log, and lacks only events that were
- * appended after it was made.
+ * Copies a log on PostgreSQL in two ways. A service on the copy repeats its answer to a repeated request, posts no chat
+ * message twice, reports an altered event, and refuses to start once the log's tables are gone.
  */
 test.each(["a restored backup", "a template copy"] as const)(
   "on PostgreSQL, %s keeps the promises of the log",

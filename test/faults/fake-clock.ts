@@ -40,7 +40,8 @@ export function fakeClock({ env, directory }: Installation, options: FakeClockOp
 export function createFakeClock(file: string, { speed = 1, timersToo = false }: FakeClockOptions = {}): FakeClock {
   let offsetMs = 0;
   const write = (): void => {
-    // The file is renamed into place, so that no process reads half of it.
+    // Writes the offset to a new file that then replaces the clock's file, so that no process reads a half-written
+    // offset.
     const offset = `${offsetMs < 0 ? "-" : "+"}${Math.abs(offsetMs / 1000).toFixed(3)}`;
     writeFileSync(`${file}.new`, speed === 1 ? offset : `${offset} x${speed}`);
     renameSync(`${file}.new`, file);

@@ -35,7 +35,10 @@ const WINDOW_S = 6;
  */
 const KILL_MS_MAX = 25;
 
-/** For every other kill: latest time in ms after the page has answered, while the run still waits for X. */
+/**
+ * Before every other kill, the test waits until the opt-out page has confirmed the opt-out. Latest time in ms after
+ * that confirmation for such a kill; the run still waits for X then.
+ */
 const KILL_AFTER_ANSWER_MS_MAX = 400;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));

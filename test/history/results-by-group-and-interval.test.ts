@@ -122,8 +122,8 @@ test.each<[string | undefined, string | undefined, clicks: number, mergedTo: str
   [undefined, "2026-11-10", 7, "2026-11-10"],
   [undefined, "2026-11-09", 0, "2026-11-10"],
   ["2026-11-10", undefined, 5, "2026-11-10"],
-  // No day of this interval is merged, but the interval of the same length before it begins with the last merged day.
-  // So the results still report the merged days.
+  // The clicks of the days up to 2026-11-10 exist only as one total. The results compare this interval with the six
+  // days before it, which begin on 2026-11-10, so the results still name that day.
   ["2026-11-16", "2026-11-21", 5, "2026-11-10"],
   ["2026-11-20", "2026-11-21", 5, null],
 ])("clicks of merged days count from %s to %s only if all are within", async (from, to, clicks, mergedTo) => {

@@ -66,8 +66,8 @@ export interface HeldTokens extends Disposable {
    */
   gather(others: number): Promise<void>;
   /**
-   * Delays the answer to the next refresh until `others` requests were refused (default: as many as were gathered).
-   * Resolves once X has used up the refresh token. The other processes then go on with the stale token.
+   * Delays X's answer to the service's next refresh until X refused `others` requests (default: the number given to
+   * `gather`). Resolves once X has used up the refresh token; gathered requests then reach X with the stale token.
    */
   hold(others?: number): Promise<void>;
 }

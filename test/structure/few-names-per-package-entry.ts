@@ -41,7 +41,10 @@ export function exportedNames(file: string): readonly string[] {
   return [...new Set([...listed, ...passedOn, ...all(NAMESPACE), ...all(DECLARED), ...all(DEFAULT)])];
 }
 
-/** Returns sentences about entries that are no single file, or export too many names. */
+/**
+ * Returns a sentence for each entry of a package's `exports` whose path is no existing file, or whose file exports more
+ * than {@link NAMES_MAX} names.
+ */
 export function findFaults(root: string, faces: readonly Face[]): readonly string[] {
   return faces.flatMap(({ entry, file }) => {
     const path = join(root, file);

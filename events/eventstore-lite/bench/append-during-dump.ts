@@ -7,8 +7,8 @@ import { atMost, compare, type Bench } from "./compare-contenders.ts";
 import { makeEvents } from "./sample-events.ts";
 
 /**
- * Minutes of a run; a dump of a large log takes an hour. The rows that the server cannot clean up meanwhile grow with
- * time, so only the last rounds count.
+ * Duration of a run in minutes; a dump of a large log takes an hour. The number of old rows that the server cannot
+ * remove during the dump grows with time, so only the last quarter of the rounds counts.
  */
 const MINUTES = Number(process.env["BENCH_DUMP_MINUTES"] ?? 1);
 const MINUTES_QUICK = 0.1;

@@ -30,8 +30,8 @@ export function createCheckImported(eventBytesMax: number): CheckImported {
     const wanted = versionOf(stream) + 1;
     if (version !== wanted) refuse(`its version is ${version}, the next one of its stream is ${wanted}`);
     const hash = link(head.hash, canonicalHead(position, stream, version, id, type, timeMs), data, meta);
-    // The hash is checked last, because it does not fit after any other fault either. It fits only if data and meta
-    // are, byte by byte, the JSON text that was stored first.
+    // The hash is checked last: it covers all fields, so it is also wrong after any other fault, and the earlier errors
+    // say more. It is right only if data and meta are, byte by byte, the JSON text that was stored first.
     if (hash.toString("hex") !== event.hash) refuse("the hash does not follow from the event and its predecessor");
     Object.assign(head, { position, timeMs, hash });
     return { timeMs, data, meta, hash };

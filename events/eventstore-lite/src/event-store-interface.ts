@@ -176,7 +176,7 @@ export interface SubscribeQuery {
   readonly signal: AbortSignal;
 }
 
-/** An event of a log, and the chain up to it. */
+/** Position and hash of an event in a log. By the hash chain, the hash also covers all events before this one. */
 export interface ChainPoint {
   /** Position of the last event in the chain; 0 if the chain has no event. */
   readonly position: number;
@@ -270,7 +270,10 @@ export interface Leases {
   list(names: readonly string[]): Promise<readonly Lease[]>;
 }
 
-/** The continuations of a log, and the cursors of its consumers. */
+/**
+ * Identity of a log, its epochs (a copy of a log begins a new epoch when it is first opened), and the cursors from
+ * which consumers resume.
+ */
 export interface LogHistory {
   /** Identifies this log for its whole life; copies made by `backup` keep it. */
   readonly id: string;

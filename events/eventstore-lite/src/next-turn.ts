@@ -14,7 +14,10 @@ const TURN_MS = 2;
  */
 let endsAt: number | undefined;
 
-/** Begins to measure the current turn, unless it is measured already. Returns the time at which the turn should end. */
+/**
+ * Begins to measure the current turn of the event loop, unless it is measured already. Returns the time at which the
+ * turn should end.
+ */
 function countTurn(now: number): number {
   if (endsAt === undefined) {
     endsAt = now + TURN_MS;

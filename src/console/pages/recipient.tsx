@@ -190,7 +190,9 @@ function EventReason({ view, title, event }: { view: View<"runs">; title: string
 
 interface ReasonProps {
   readonly title: string;
-  /** Event that proves what this step says. */
+  /**
+   * Event that proves the sentence in `children`; the page links to it. Absent if no single event proves the sentence.
+   */
   readonly proof?: Recorded | undefined;
   readonly children: ComponentChildren;
 }

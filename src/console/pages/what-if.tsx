@@ -16,7 +16,7 @@ interface ShownReport {
   readonly runs: { readonly was: number; readonly would: number };
   /** Position of the last event that the what-if calculation has taken into account. */
   readonly position: number;
-  /** Position of the event that records the operator's question. */
+  /** Position of the event that records which rules the operator asked to see changed. */
   readonly recordedAt: number;
   /** True if nothing would have been different under the other rules. */
   readonly isSame: boolean;

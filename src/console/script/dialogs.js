@@ -18,7 +18,10 @@ document.addEventListener("click", (event) => {
   open(dialog);
 });
 
-/** Opens a dialog. The first text to type has the focus, and else Cancel has it, also before a name to confirm. */
+/**
+ * Opens a dialog, and focuses its first text field, or Cancel if it has none. A field for the name that confirms the
+ * action does not count as a text field here.
+ */
 function open(dialog) {
   dialog.showModal();
   dialog.querySelector("textarea, label input:not([name=confirm], [type=checkbox]), [data-cancel]").focus();

@@ -50,7 +50,7 @@ export const own = { address: readAddress() };
 
 /** Fetches a page of the console. Throws if the status is neither a success nor in `shown`. */
 export async function fetchPage(href, options = {}, shown = [404, 422]) {
-  // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
+  // oxlint-disable-next-line no-restricted-globals -- runs in a browser, and calls only the service that sent the page
   const response = await fetch(href, { headers: { accept: "text/html" }, ...options });
   if (response.status === 401) location.reload();
   // The page of a 404 is shown, because a later event may create what it lacks. The page of a 422 is shown, because it

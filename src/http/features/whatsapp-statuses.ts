@@ -119,7 +119,10 @@ const OUTCOME_RECORDED_MS = 10 * 60_000;
 /** Index of the version's digit in a UUID. */
 const VERSION_AT = 14;
 
-/** True if the id is one as reachlog makes them, and was made so recently that its digest may not be recorded yet. */
+/**
+ * True if the id is a UUIDv7, as reachlog makes them, from within {@link OUTCOME_RECORDED_MS} of `now`. The outcome of
+ * the digest (a message that carries several clicks) with this id may then not be in the log yet.
+ */
 function isRecent(id: string | undefined, now: number): boolean {
   const isOurs = id !== undefined && EVENT_ID.test(id) && id[VERSION_AT] === "7";
   return isOurs && Math.abs(now - parseIdTime(id)) < OUTCOME_RECORDED_MS;

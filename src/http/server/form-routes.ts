@@ -207,7 +207,8 @@ export function readCampaignFields(fields: Fields): object {
   const given = Object.entries(leaveOutEmpty(fields)).map(([name, value]) => {
     return [name, Object.hasOwn(read, name) ? read[name as keyof typeof read](value) : value];
   });
-  // A list of blank lines is no condition.
+  // A list field of the campaign's form that has only blank lines sets no condition on the recipients, so the field is
+  // left out.
   const kept = given.filter(([, value]) => !Array.isArray(value) || value.length > 0);
   return { ...Object.fromEntries(kept), ...removed };
 }

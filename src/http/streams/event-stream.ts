@@ -202,7 +202,8 @@ export function createStreamPace(
         freeAt = 0;
         return () => {};
       }
-      // Each turn starts at a different time. If all streams waited equally long, they would all send at once.
+      // The event streams send one after the other: each turn starts when the turn granted before it should have ended.
+      // If all streams waited equally long, they would all send at once.
       const at = Math.max(freeAt, now);
       freeAt = at + toMs(EXPECTED_EVENTS);
       for (; now < at && intake.isBusy(now) && !signal.aborted; now = clock()) {

@@ -132,8 +132,8 @@ const MEANINGS: readonly (Meaning & Signs)[] = [
   { kind: "recipient_closed", codes: [150, 349, 476] },
   // X's words for this code: same status already posted.
   { kind: "duplicate", codes: [187] },
-  // X's words for the slug and these codes: the app's access level does not include the endpoint; no write access;
-  // suspended app.
+  // X's words for the slug and for code 453: the app's access level does not include the endpoint. For code 261: the
+  // app has no write access. For code 416: the app is suspended.
   { kind: "stopped", reason: "app_not_enrolled", slugs: ["client-forbidden"], codes: [261, 416, 453] },
   // X's words for these codes: no access to direct messages; credentials without access to the resource.
   { kind: "stopped", reason: "missing_scope", codes: [93, 220] },
@@ -196,7 +196,7 @@ function describe({ status, title, detail, codes }: Problem): string {
   return excerpt([`X answered ${status}`, ...parts].filter((part) => part !== "").join(" "));
 }
 
-/** X's word for a token of the app where a token of the user is needed, and for a token without the right to write. */
+/** Beginning of the names of the response headers in which X states the endpoint's rate limit. */
 const ENDPOINT_PREFIX = "x-rate-limit";
 const DAY_PREFIXES = ["x-user-limit-24hour", "x-app-limit-24hour"];
 

@@ -41,7 +41,10 @@ interface MessagesAct {
 export interface AttentionItem {
   readonly severity: Severity;
   readonly title: string;
-  /** When the fault or question arose, ISO 8601; undefined if unknown. */
+  /**
+   * Time at which the fault arose, or the question that the operator must settle (such as if a message has arrived),
+   * ISO 8601. Undefined if unknown.
+   */
   readonly since: string | undefined;
   /**
    * Time at which the newest of the item's dispatches was given up or became in doubt, ISO 8601. Absent if the item is

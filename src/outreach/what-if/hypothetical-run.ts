@@ -127,8 +127,8 @@ export function postpone(
   const { window } = would.rules;
   if (window === undefined) return;
   run.zones.add(windowZone(window, contactIn(would, recipient)?.timezone, toMoment(would, ms)));
-  // If the run waits here only under the other rules, the log does not show how long, so the run keeps its own time.
-  // Otherwise the log tells if and until when it waited.
+  // If only the other rules make the run wait for the sending window, the log does not show how long. The hypothetical
+  // run then waits until the window opens, even if the run in the log has ended by then.
   if (before.kind !== "closed" || was.rules.window?.whenClosed !== "pause") run.waitsByItself = true;
 }
 

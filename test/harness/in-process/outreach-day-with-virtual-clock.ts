@@ -53,8 +53,8 @@ export interface DayOptions {
   /** Start of the simulated day, ISO 8601. */
   readonly start?: string;
   /**
-   * Opens the place of the simulated day. A test passes its own place if it uses the place after the day; default: a
-   * new one.
+   * Opens X's sandbox and makes the settings of the simulated day. A test passes a function here if it uses the sandbox
+   * and the log after the day; default: both exist only during the day.
    */
   readonly open?: (clock: Clock) => Promise<DayPlace>;
   /** Adds people to X's sandbox, and returns the events that put them on the list. */

@@ -12,7 +12,7 @@ import { personId } from "./initial-state.ts";
 
 /** Circumstances in which the log is lost during a run. */
 interface Loss {
-  /** Number of steps that the processes take between the run's start and the loss. */
+  /** Number of steps that the processes take between the start of the run and the loss of the log. */
   readonly steps: number;
   readonly what: "a retry" | "a person is forgotten" | "a late message over midnight" | "a run";
   readonly who: number;

@@ -54,7 +54,7 @@ export interface Witness {
   attend(store: EventStore<Event>, notes: readonly Noted[]): Promise<EventStore<Event>>;
   /** Wraps a second connection to the same log, to observe its appends too. */
   beside(store: EventStore<Event>): EventStore<Event>;
-  /** Notes of all events in the log. */
+  /** Returns a {@link Noted} for each event in the log, in the order of the log. */
   notes(): readonly Noted[];
   /** Wraps the log so that writes of processes fail after a call of `refuse`. */
   refusing(store: EventStore<Event>): EventStore<Event>;

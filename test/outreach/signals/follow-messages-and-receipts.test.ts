@@ -15,7 +15,10 @@ beforeEach(async () => {
 });
 afterEach(() => sandbox[Symbol.asyncDispose]());
 
-/** Opens a world with one instance, whose stream is open, and whose first gap was read. */
+/**
+ * Opens a test harness with one instance that follows X's stream of signals. The instance has already read the inbox
+ * once, for messages from before the stream was open.
+ */
 async function openFollowed(...handles: readonly string[]) {
   const world = await openSignals(sandbox, ...handles);
   const followed = await world.follow();

@@ -176,8 +176,8 @@ interface Range {
 interface Walk extends Range {
   readonly key: keyof Placed;
   /**
-   * Returns SQL of a table `e` with the next rows of the index. The query's parameters are the first key, the last key,
-   * the number of rows, and `parameters`.
+   * Returns SQL of a table `e` with the rows of the next chunk along this index; `next` orders and limits them. The
+   * SQL's parameters are the first key, the last key, the number of rows, and `parameters`.
    */
   rowsOf(next: string): string;
   readonly parameters: readonly Parameter[];

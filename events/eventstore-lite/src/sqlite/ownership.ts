@@ -43,8 +43,8 @@ export function takeOwnership(file: string, holder: string, nowMs: number): () =
     try {
       rmSync(holderFile, { force: true });
     } catch {
-      // The file only informs people. If it cannot be removed, such as on a file system that turned read-only, the lock
-      // is released all the same.
+      // The file that names the lock's holder only informs people. If it cannot be removed, such as on a file system
+      // that turned read-only, the lock is released all the same.
     }
     release();
   };

@@ -100,7 +100,8 @@ describe.each(engines({ writerThread: false }))("the tree of a log on %s", (_, o
     const root = await rootOf(leaves);
     const roots = await Promise.all([1, 2, 3].map(() => createLogTree(counted).at(EVENTS).root()));
     expect(roots).toEqual([root, root, root]);
-    // The three calls share the full tiles, and each hashes the events after the last full tile.
+    // The three calls of `root` share the full tiles (blocks of hashes), so the events below these are read once. Each
+    // call reads and hashes the `rest` events after the last full tile.
     expect(read).toBe(EVENTS + 2 * rest);
     read = 0;
     const proof = await createLogTree(counted).at(EVENTS).inclusion(3);

@@ -17,7 +17,10 @@ const MASK = 0xff_ff_ff;
  */
 const STREAM_FACTOR = 1_021;
 
-/** SQL that sums the same as {@link addTo} over the events e, for the index by type. */
+/**
+ * SQL that sums, over the events `e`, what the index by type must hold: number, positions, types, and types ×
+ * positions. {@link addTo} computes the same four checksums event by event.
+ */
 export const SUMS_BY_TYPE: string = summed("e.type");
 export const SUMS_BY_PLACE: string = summed(`(${masked("e.stream")} * ${STREAM_FACTOR} + ${masked("e.version")})`);
 
