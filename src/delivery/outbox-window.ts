@@ -353,10 +353,7 @@ function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
   };
 }
 
-/**
- * Creates the set of pending dispatches that the channel's filter excludes, so that their outcome is known without a
- * request. Other dispatches of the same stream do not wait for them.
- */
+/** Creates the set of pending dispatches that the filter excludes. They need no request, and no other waits for them. */
 function createScreened(screen: OutboxWindowDeps["screen"]) {
   const items = new Set<PendingDispatch>();
   return {
