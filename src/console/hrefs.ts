@@ -40,8 +40,8 @@ export function runHref(runId: string): `/${string}` {
 }
 
 /**
- * Parameters of the present page that a link does not keep, because the page adds the moment to all links, and shows a
- * confirmation only once.
+ * Parameters of the present page's address that its links do not copy. The page itself adds `as_of` to all links if it
+ * shows a past moment, and `confirm` shows a confirmation only once.
  */
 const ADDED = ["as_of", "confirm"];
 

@@ -18,7 +18,9 @@ const AFTER_FAULT_MS = 30_000;
 /** Requests to a channel's network that are in flight. Disposing it lets them end, and records their outcomes. */
 export type InFlight = ReturnType<typeof createInFlight>;
 
-/** Parts of a dispatcher that learn from the answers of a channel's network. */
+/**
+ * The rate limiter and the suspension of a channel. Both change their state by the answers of the channel's network.
+ */
 interface Lessons {
   readonly rateLimiter: RateLimiter;
   readonly suspension: Suspension;

@@ -33,8 +33,8 @@ export function isOfOneRecipient({ data }: EventLike): boolean {
 }
 
 /**
- * Returns the positions of the events of the runs that `roots` are about. If all roots of a run are about single
- * recipients, only their messages are included, with the run's start and end.
+ * Returns the positions of the events of all runs that the events `roots` name. If all roots that name a run are about
+ * single recipients, the result has only those recipients' messages and the run's start, stop requests and end.
  */
 export async function positionsOfRuns({ store, to, onProgress }: Reading, roots: readonly EventLike[]) {
   const runs = new Set(roots.flatMap(runIds));

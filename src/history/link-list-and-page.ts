@@ -65,7 +65,8 @@ type RecentCounts = ReadonlyMap<string, SuspectedCounts>;
 export function countRecentClicks(moment: PageMoment<"suspected">, choice: PeriodsChoice): RecentCounts | undefined {
   const { recent, quarters } = moment.state("suspected");
   const start = startOfPeriods(choice);
-  // True if the charts still have a quarter of an hour for which the projection has dropped the counts by link.
+  // True if the chosen periods contain a quarter-hour with clicks for which the projection no longer has counts by
+  // link, but only the sum of all links.
   const isDropped = [...quarters.keys()].some((at) => at >= start && at <= choice.until && !recent.has(at));
   if (choice.isFitted || isDropped) return undefined;
   const sums = new Map<string, SuspectedCounts>();

@@ -48,7 +48,7 @@ export const templateVerdict = named(
 );
 export type TemplateVerdict = Static<typeof templateVerdict>;
 
-/** Limits on the number of further messages that a verdict may ask for. */
+/** Limits on how many more messages can be sent to find out which variant of a template is better. */
 export interface WaitLimits {
   /** Number of messages in a day that uses up its quota. */
   readonly dailyLimit: number;

@@ -146,7 +146,10 @@ function createTally(group: ResultGroup) {
     worth: noWorth(),
     /** Times from a message to the recipient's first click, in ms. */
     firstClicks: [] as number[],
-    /** Clicks on links that only this group has sent; undefined if it has no such link. */
+    /**
+     * Clicks that belong to this row of the results only, such as clicks on links that no other row's messages
+     * contained. Undefined if no clicks can be assigned to the row.
+     */
     visits: undefined as VisitCounts | undefined,
   };
 }

@@ -26,8 +26,8 @@ export const RESULT_DAYS_SHOWN = 30;
 export function sumRecentMessages(moment: ReadMoment<"results">): Promise<ResultTable["total"]> {
   const { state, stateNow, hasNow, position, now } = moment;
   const days = parseInterval(startOfDays(RESULT_DAYS_SHOWN, now), undefined, now);
-  // If the present results can be rewound to the page's moment, rewinds only the messages of these days, which is much
-  // faster than to open all results of that moment.
+  // If this process holds the present results, only the messages of these days are restored to the moment of the page.
+  // That is much faster than to load all results of that moment.
   return hasNow("results")
     ? sumMessages(stateNow("results"), days, moment.asOf === undefined ? undefined : position)
     : sumMessages(state("results"), days, undefined);

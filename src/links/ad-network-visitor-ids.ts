@@ -8,7 +8,10 @@ interface VisitorIdRule {
   readonly channel: ClickChannel;
   /** Form in which the network accepts the identifier. */
   readonly form: RegExp;
-  /** Cookie or query parameter in which a redirect finds the identifier. */
+  /**
+   * Name of the cookie that contains the visitor's identifier when the visitor opens a short link; `param` is the name
+   * of the query parameter. A rule has one of the two.
+   */
   readonly cookie?: string;
   readonly param?: string;
 }

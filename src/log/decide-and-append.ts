@@ -16,7 +16,7 @@ export interface HandleOptions extends Partial<IdempotencyKey> {
   readonly metadata: EventMetadata;
   /** Lease that guards the append: it is refused once another holder has the lease. */
   readonly lease?: HeldLease;
-  /** Maximum number of decisions; default: {@link ATTEMPTS_MAX}. */
+  /** Maximum number of times that `decide` is called before the append fails as busy; default: {@link ATTEMPTS_MAX}. */
   readonly attempts?: number;
 }
 

@@ -41,7 +41,9 @@ export interface StorePlace {
   isThere(): Promise<boolean>;
   /** Returns the identity of the log at the place; undefined if there is none. */
   identify(): Promise<LogIdentity | undefined>;
-  /** True if another log visibly occupies the place with that name. */
+  /**
+   * True if another log's file exists at the path `name`. Always false for PostgreSQL, where this cannot be checked.
+   */
   isOtherAt(name: string): boolean;
   /** Warnings for the operator about settings of the log's place that protect less than they seem to. */
   warnings(): Promise<readonly string[]>;

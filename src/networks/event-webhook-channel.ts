@@ -23,9 +23,9 @@ export interface StandardWebhookOptions {
 }
 
 /**
- * Creates a webhook channel to a program of the operator's, by Standard Webhooks (https://www.standardwebhooks.com).
- * Receivers may know a repeat by `webhook-id`, the event's id, for any time. Throws if asked to send anything but
- * events.
+ * Creates a channel that posts events to the operator's program, by Standard Webhooks
+ * (https://www.standardwebhooks.com). A repeated delivery has the same `webhook-id`, the event's id. Its `send` throws
+ * for a dispatch that is no event.
  */
 export function createStandardWebhookChannel(options: StandardWebhookOptions): Channel {
   const { name, url, secrets, isInOrder, safeFetch } = options;

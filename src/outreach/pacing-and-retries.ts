@@ -26,8 +26,8 @@ export function spacingMs(rate: RateWindow | undefined, now: number, fixedMs: nu
   const untilReset = rate === undefined ? 0 : Math.max(0, rate.resetAt - now);
   if (rate !== undefined && rate.remaining <= 0) return untilReset;
   if (fixedMs !== undefined) return fixedMs;
-  // Without a rate-limit header, chance only makes the wait longer: a message sent too soon could not be corrected,
-  // because later answers do not state a limit either.
+  // Without a rate-limit header, the random share only lengthens the wait. If a message were sent too soon, the next
+  // answer would not state the remaining limit either, so the following waits could not make up for it.
   if (rate === undefined) return Math.ceil(DEFAULT_SPACING_MS * (1 + JITTER * random));
   // Chance may shorten this time too, because the next answer states the remaining limit again.
   return Math.ceil((untilReset / rate.remaining) * (1 + JITTER * (2 * random - 1)));

@@ -35,8 +35,8 @@ export async function settleOpen(
   await markInDoubt(context, attempts);
   let unsettled = [...attempts];
   const { open } = context.projector.state("run");
-  // The network may show a message late, so the first read waits until `settleMs` after the doubt began. That is later
-  // than the intent to write if a 429 delayed the request.
+  // The network may show a message late, so the first read waits until `settleMs` after the message became doubtful. If
+  // a 429 delayed the request, that moment is later than `attempted_at`, which was recorded before the request.
   const asked = unsettled.map(([id, attempt]) => Date.parse(open.get(id)?.doubted_at ?? attempt.attempted_at));
   // If the log's clock is ahead of this machine's, a recorded time may lie in the future. No message was sent later
   // than now, so the wait counts from now at the latest.

@@ -167,8 +167,8 @@ export async function bindSecrets(
       if (found.epoch !== null && !epochs.includes(found.epoch)) throw olderCopy(name, found);
       return goesOn ? own : found;
     };
-  // The keys come first because their binding finds a copied log: if only the log was copied, both logs use the same
-  // keys, and the copy is refused here.
+  // The keys are bound before the vault. If only the log was copied, the keys may still be bound to the original log's
+  // place. The copy is then refused here, before the vault is bound to it.
   await keys.bind(epoch, decide(keysPlace.name, keysAreApart));
   await vault.bind(epoch, decide(vaultPlace.name, false));
 }

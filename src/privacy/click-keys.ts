@@ -196,7 +196,10 @@ export async function puncture(keys: KeyChanges, refs: readonly string[]): Promi
   return count;
 }
 
-/** Punctures one key tree at the leaves of all these refs, and writes its remaining nodes once. */
+/**
+ * Makes the click keys of these refs in one key tree impossible to derive: deletes the tree's nodes above them, and
+ * stores nodes for the other keys. Returns how many of the keys existed before.
+ */
 async function punctureTree(keys: KeyChanges, root: string, refs: readonly string[]): Promise<number> {
   const stored = await fetchTree(keys, root);
   let tree = stored;

@@ -85,8 +85,8 @@ export interface RetainedLog extends LogContext {
 }
 
 /**
- * Deletes the keys of expired days: at once, and on each new day. `days`: number of days to keep; undefined: only
- * answers to callers expire.
+ * Deletes the keys of expired days, now and on each new day. `days`: number of days for which the keys of clicks and
+ * messages are kept; if undefined, only the keys of stored API responses and of earlier days' visitors are deleted.
  */
 export async function startRetention(
   log: RetainedLog,

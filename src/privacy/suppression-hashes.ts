@@ -19,7 +19,8 @@ export function createSuppressionHashes(key: Uint8Array): HashesOf {
   // The kind is hashed too, because an id and a handle of the same characters are two recipients.
   const hash = (kind: "id" | "handle", value: string): string =>
     createHmac("sha256", key).update(`${kind}\n${value}`, "utf8").digest("base64url");
-  // A page that counts recipients judges each contact again at every request. A contact's names may change in place.
+  // Caches the hashes of each contact, because a page that counts recipients needs them for all contacts at every
+  // request. The names are cached too, to notice when the names of a contact change.
   const known = new WeakMap<Recipient, Hashed>();
   return (recipient) => {
     const { id, username } = recipient;

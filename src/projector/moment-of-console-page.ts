@@ -133,8 +133,8 @@ export function createPageMoments({ store, projector, past, clock, timezone }: M
       const states: Partial<States> | undefined = await past.at(position, await findReads(unfolded));
       if (states === undefined) return { outcome: "not_ready" };
       const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
-        // When the moment was looked for, the present state could be rewound to it, so the page asked for no folded
-        // one. An erasure since then has made that impossible.
+        // The page did not request this state as of the earlier moment, because the present state could be rewound to
+        // it. An erasure since then has made the rewind impossible, so the page has to be loaded again.
         if (!(name in states) && rewindOf(name) !== undefined) throw new MomentFolding(position);
         if (!(name in states)) throw new Error(`a page reads ${name}, which it does not declare`);
         return states[name] as StateOf<Name>;

@@ -244,7 +244,10 @@ interface Folding {
   readonly slices: TimeSlices;
 }
 
-/** Folds a batch of events, and applies those that replace a state. */
+/**
+ * Folds a batch of events. Before it folds `ProjectionRebuilt`, it loads the rebuilt state. Before it folds
+ * `PersonForgotten`, it deletes the keys and folds the projections with personal data again from the log's start.
+ */
 async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
   const { store, erase, states, snapshotWriter, beside, fold, slices } = folding;
   for (const event of batch) {

@@ -142,7 +142,10 @@ async function startUpkeep(stack: AsyncDisposableStack, context: ServingContext)
  */
 const SIGNAL_TERMS = { name: ROLES.signals, ttlMs: 15_000, renewMs: 5_000 };
 
-/** Starts the role that follows the network's signals, if their stream is configured. */
+/**
+ * Starts to follow the network's signals (notifications of messages and read receipts), which one instance at a time
+ * does under a lease. Does nothing without a configured stream of signals.
+ */
 async function startSignals(
   context: ServingContext,
   account: Account,

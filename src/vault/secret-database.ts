@@ -43,7 +43,10 @@ export interface Claims {
   isClaimed(name: string, now: number): Promise<boolean>;
 }
 
-/** Claims and notes, which leave the revision of the secrets unchanged. */
+/**
+ * Access to notes and to names claimed for a time. Neither counts as a change of the secrets, so a change of a note or
+ * a claim does not change the secrets' revision number.
+ */
 export interface NotesAndClaims extends Claims {
   /** Returns a note: a text that is no secret, is in no copy of the secrets, and does not count as a change. */
   note(name: string): Promise<string | undefined>;

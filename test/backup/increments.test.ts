@@ -119,8 +119,8 @@ describe.each([
     "are restored to %s by number, each with its recorded head",
     async (which) => {
       const isSame = which === "the same engine";
-      // On another engine a restore writes in another way, but it finds the same events. So an ordinary test run tries
-      // only one backup there.
+      // A restore to the other engine (files or PostgreSQL) writes by other code but reads the same backups. So an
+      // ordinary test run restores only one backup to it, and all backups to the same engine.
       const numbers = isSame || isWhole ? names.keys() : [1];
       for (const index of numbers) {
         const { position, hash } = made[index]!;

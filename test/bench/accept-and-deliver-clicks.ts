@@ -34,7 +34,7 @@ interface Figures {
   readonly perSecond: number;
   /**
    * Delivery time that 99 percent of the clicks do not exceed, in ms: from the sending of a click until all three
-   * channels have it. It is measured at a rate that all contenders sustain.
+   * channels have it. It is measured at a rate that each compared program sustains.
    */
   readonly p99Ms: number;
   readonly largestMib: number;

@@ -16,7 +16,10 @@ export interface Peer {
   start(folder: string, sinks: string): Promise<Contender>;
 }
 
-/** Installs a peer into the folder `home`. Throws if a requirement is missing. */
+/**
+ * Installs into the folder `home` a program that the benchmark compares with reachlog. Throws if a required program is
+ * missing.
+ */
 export type Install = (home: string) => Promise<Peer>;
 
 /**

@@ -52,7 +52,8 @@ const require = createRequire(import.meta.url);
 const { Queue, Worker } = require("bullmq") as BullMq;
 const { Redis } = require("ioredis") as IoRedis;
 
-// Arguments: socket of Redis, URL of the sinks.
+// Arguments of this program: the path of the Redis socket, and the URL of the benchmark's server that receives the
+// clicks in place of the networks.
 const [path = "", sinks = ""] = process.argv.slice(2);
 // BullMQ requires this setting for a connection that waits for jobs.
 const connection: Connection = { path, maxRetriesPerRequest: null };

@@ -216,7 +216,8 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     expect([await form.locator("textarea[name=text]").inputValue(), await seen.inputValue()]).toEqual(["mine", before]);
     await page.click("text=Change…");
     await form.locator("button").click();
-    // The script opens the dialog once it has put back what was typed; the notice of the page is there before.
+    // The service answers with a page that shows this error outside the dialog. The page's script then fills in the
+    // typed values and opens the dialog with the error, so the test waits for the dialog.
     await page.waitForSelector("dialog[open] :text('was changed meanwhile, so nothing was saved')");
     expect(await seen.inputValue()).not.toBe(before);
     expect(await form.locator("details pre").textContent()).toBe("newer");

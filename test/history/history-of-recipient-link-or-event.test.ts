@@ -23,7 +23,7 @@ function readingOf(events: readonly Recorded[], to = events.length): Reading {
   return { store: logInMemory(events), to, onProgress() {} };
 }
 
-/** Returns a function that finds recipients by an operator's notation. */
+/** Returns a function that finds a recipient's contact by a text that an operator types: a handle or an id. */
 const named = (subject: string) => (people: Contacts) => findNamed(people, subject);
 
 /** False for an erased recipient, whose data is no longer in the event. */

@@ -113,7 +113,8 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
 
   test.each([301, 302, 303, 307, 308])("a %i redirect sends neither credentials nor body anywhere", async (status) => {
     await using thief = serve(() => new Response("thanks"));
-    // The thief's address is an allowed one too, so that only the redirect itself can be the reason for the refusal.
+    // The first two redirects lead to the `thief` server, which `safeFetch` may call. If these calls still fail, the
+    // reason can only be that redirects are refused.
     const places = [
       thief.url,
       `${thief.url}/a`,

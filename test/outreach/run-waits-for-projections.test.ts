@@ -7,8 +7,8 @@ import { RUN_STATES } from "../../src/outreach/run-context.ts";
 const SRC = join(import.meta.dirname, "../../src");
 
 /**
- * Files that read states for pages, people and signals, not for a run. If a report cannot read its figures, it shows
- * only its counts.
+ * Source files that this test skips, because a run can send messages without the states that they read. They read
+ * states for console pages, team reports, dry runs and the stream of the network's signals.
  */
 const READINGS =
   /attention\/|report\/|signals\/|run-and-dry-run-page-data|estimate-next-run|record-dry-run-recipients|read-campaigns/;

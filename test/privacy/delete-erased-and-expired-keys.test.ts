@@ -118,7 +118,8 @@ test("expiry uses the server's days, even if the instance is days ahead", async 
   const logClock = serverClock({ wallClock: () => Date.now() + 3 * DAY_MS });
   await logClock.look(log);
   await eventLog.append("a", [CLICK], {});
-  // A large clock skew would prevent the deletion too. So this log clock says that there is none.
+  // A large clock skew alone would also keep retention from deleting data. So this clock reports no skew, and the test
+  // shows that retention uses the server's day.
   const retained = { ...toLogContext(eventLog), keyring: log.keyring, logClock: { ...logClock, skewMs: () => 0 } };
   stack.use(await startRetention(retained, 1, () => () => {}));
   const shown = await Array.fromAsync(log.read());

@@ -93,7 +93,8 @@ test("no second quota is sent after a clock jump; clock-corrected repairs a log 
     expect(await world.command("clock-corrected")).toMatchObject({ code: 0, err: "" });
     expect((await world.command("doctor")).out).not.toContain("clock-corrected");
     expect((await world.command("clock-corrected")).code).toBe(1);
-    // The messages that were sent at both times count toward today's quota, so it is used up.
+    // The messages sent before the clock was moved and those sent while it was 400 days ahead both count toward today's
+    // quota, so it is used up.
     expect(await untilCorrected(service)).toBe(USED_UP);
     const used = await service.post("/social/run");
     expect(((await used.json()) as { type: string }).type).toBe(USED_UP);

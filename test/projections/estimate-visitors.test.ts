@@ -9,7 +9,10 @@ import {
 } from "../../projections/estimate-visitors.ts";
 import { createRandom } from "../harness/random.ts";
 
-/** Returns the place of a random visitor in the registers, distributed as by a hash. */
+/**
+ * Returns a random visitor as `addVisitor` takes it: the number of a HyperLogLog register and a rank, combined in one
+ * number. Register and rank are distributed like those of a hash.
+ */
 function place(random: () => number): number {
   const rank = 1 + Math.min(Math.floor(-Math.log2(random())), VISITOR_RANKS - 2);
   return Math.floor(random() * VISITOR_REGISTERS) * VISITOR_RANKS + rank;

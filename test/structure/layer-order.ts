@@ -32,7 +32,10 @@ export function roomOf(file: string): string {
   return second === "eventstore-lite" ? second : top;
 }
 
-/** Imports to a higher floor or to another room on the same floor, and files whose room has no floor. */
+/**
+ * Returns "A imports B" for each import that breaks the layers in `FLOORS`: B is in another folder than A, and B's
+ * folder is not in a lower layer. An import between two folders is also returned if one of them has no layer.
+ */
 export function uphill(imports: readonly Import[]): readonly string[] {
   const floorOf = new Map(FLOORS.flatMap((rooms, floor) => rooms.map((room) => [room, floor] as const)));
   return imports.flatMap(({ from, to }) => {

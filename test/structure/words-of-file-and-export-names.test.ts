@@ -4,7 +4,10 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { sourceFiles } from "./imports.ts";
 
-/** Former words of this code, each with the field's own term for it. */
+/**
+ * Words that file names and exported names of this code must no longer contain, each with the common technical term
+ * that replaces it.
+ */
 const DIALECT: Readonly<Record<string, string>> = {
   journal: "event log",
   fact: "new event",

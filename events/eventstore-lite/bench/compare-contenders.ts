@@ -88,7 +88,9 @@ export async function perSecond(count: number, work: () => unknown): Promise<num
   return count / ((performance.now() - start) / 1000);
 }
 
-/** Compares the rounds of two contenders. */
+/**
+ * Compares our results of all rounds of a benchmark with those of the limit, round by round, and returns the table row.
+ */
 export function compare(what: string, unit: string, ours: readonly number[], limit: readonly number[], bar?: Bar): Row {
   const ratios = ours.map((value, round) => value / limit[round]!);
   return {

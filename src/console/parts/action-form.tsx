@@ -76,8 +76,8 @@ export interface AskedConfirmation {
   /** Value of the parameter `confirm` in the page's address. */
   readonly id: string;
   /**
-   * Title and content of the confirmation. The action with this id sets it while the page renders; undefined if the
-   * page has no such action.
+   * Title and content of the confirmation. The action whose id is `id` sets this field while the page renders;
+   * undefined if the page has no such action.
    */
   found?: { readonly title: string; readonly content: VNode };
 }

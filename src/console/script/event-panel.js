@@ -54,8 +54,8 @@ document.addEventListener("click", (event) => {
 });
 
 /**
- * Closes the panel and goes back to the page's own address. The panel closes at once, so that pressing the key a second
- * time does not go back further.
+ * Closes the panel and goes back to the page's own address. The panel closes at once, so that a second press of Escape
+ * does not go back further.
  */
 export function leavePanel(event) {
   event.preventDefault();

@@ -333,7 +333,8 @@ function show({ console, sessions, notices, visits, projector, config }: HttpCon
       const told = rendered.notice && { "set-cookie": notices.give(rendered.notice) };
       return whole(redirect(303, rendered.location, { ...NO_STORE, ...told }));
     }
-    // A response sets at most one cookie. If this response clears the notice, the browser's next page stores the visit.
+    // A response sets at most one cookie. If it deletes the cookie of a notice that this page shows, the cookie that
+    // records the browser's visit is set by the next page.
     const headers = {
       "set-cookie": notice === undefined ? visited : notices.cleared,
       ...(rendered.outcome === "not_ready" ? SOON : {}),

@@ -45,7 +45,8 @@ const BUSY = "Another comparison is in progress. Nothing was recorded of this on
 
 export function whatIfEndpoints(context: HttpContext) {
   const { encryptedLog: log, hashesOf, clock, stopping } = context;
-  // Only one comparison runs at a time, because each holds all recipients twice in memory.
+  // Only one what-if question is calculated at a time, because each calculation holds all recipients in memory twice:
+  // as the log has them, and as they would be under the other rules.
   const comparisons = createSlot(BUSY);
   const parse = (given: Readonly<Record<string, unknown>>): OtherRules =>
     parseOtherRules(given, SOURCE, context.config.outreachWith);

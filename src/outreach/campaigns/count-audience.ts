@@ -34,7 +34,8 @@ export async function countAudience(
   const slices = createTimeSlices();
   let looked = 0;
   for (const contact of state.contacts.people.values()) {
-    // To read the clock for each recipient would take a tenth of the count.
+    // The clock is read only once for every 32 recipients. Reading it for each recipient would take a tenth of the time
+    // of the count.
     if (++looked % CLOCK_EVERY === 0 && slices.isOver()) await slices.next();
     const found = matchesAudience(audience, contact, state, state.ms);
     if (!found.matches) {

@@ -53,8 +53,8 @@ const REFUSED = { baseMs: 60_000, factor: 2, maxMs: 15 * 60_000 };
 const REMEMBERED_MAX = 1_000;
 
 /**
- * Follows the network's signals for the linked account until disposed. A signal leads to the same events as its message
- * in the inbox. The inbox is read after each opening, because the network does not repeat missed signals.
+ * Follows the network's stream of signals (notifications of messages and read receipts) for the linked account until
+ * disposed. After the stream opens, the inbox is read, because the network does not repeat signals missed before.
  */
 export function followSignals(context: SignalContext, lease: HeldLease): AsyncDisposable {
   return workUntilDisposed(async (stopping) => {
@@ -189,7 +189,8 @@ function seenAt(contact: Contact, { at, lastReadId }: Extract<Signal, { kind: "r
   if (attempted_at === undefined || seen_at !== undefined) return undefined;
   const isNamed = lastReadId !== undefined && message_id !== undefined;
   const isReached = isNamed ? BigInt(lastReadId) >= BigInt(message_id) : at >= Date.parse(attempted_at);
-  // The network's clock may be behind the log's. No message was read before it was sent.
+  // The network's clock may be behind the log's clock. A message cannot be read before it is sent, so the time of the
+  // receipt is at least the time of the attempt.
   return isReached ? isoTime(Math.max(at, Date.parse(attempted_at))) : undefined;
 }
 

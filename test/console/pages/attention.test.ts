@@ -173,8 +173,8 @@ describe("what needs attention", () => {
 });
 
 /**
- * Files that may contain commands: they are for an operator at the machine that serves the console, or for readers
- * without a browser session.
+ * Console files that may show commands to run. They address operators at the machine that serves the console, readers
+ * who are not signed in yet, or readers without the log who check a downloaded proof.
  */
 const OF_MACHINES = ["parts/setup-steps.tsx", "pages/sign-in.tsx", "pages/event.tsx"];
 

@@ -33,8 +33,8 @@ export const leaks: readonly Attack[] = [
       const values = [TOKEN, world.directory, ...secrets.map(([, value]) => value)];
       const found = heard.filter(({ body, headers }) => {
         const all = `${body}\n${JSON.stringify([...headers])}`;
-        // Removes the texts that an answer may repeat: the name of an unknown member without its value, the query in
-        // the form to sign in, and the names of the console's files in the API document and the figures.
+        // Removes three texts that a response may contain: the name of an unknown member, the requested address in the
+        // sign-in form, and the names of the console's script files in the API document and the metrics.
         const named = all
           .replaceAll(`"path":"/${CANARY}"`, "")
           .replaceAll(/name="back" value="[^"<>]*"/g, "")

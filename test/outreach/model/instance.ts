@@ -213,7 +213,10 @@ function createAlarm() {
       asleep.resolve();
       return sleeping.promise;
     },
-    /** Does the periodic work once; resolves when it is done. */
+    /**
+     * Lets the work that waits in `sleep` run once, such as a heartbeat of the instance. Resolves when that work calls
+     * `sleep` again.
+     */
     async ring(): Promise<void> {
       await asleep.promise;
       asleep = Promise.withResolvers();

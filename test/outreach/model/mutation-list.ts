@@ -294,8 +294,8 @@ export const MUTATIONS: readonly Mutation[] = [
     "const LATE_MS = -3_600_000;",
   ),
   {
-    // Removes all three places where a suppression by hash is noted. A person may change their handle between them, so
-    // for some people each place is the last chance to notice the suppressed one.
+    // Disables all three places that suppress a recipient by name after a hash of the recipient was found in the log or
+    // in an imported list. Each place is needed: after a later change of handle, the hash no longer fits.
     name: "a recipient who is suppressed by hash is named neither by a list, a message nor a skip",
     edits: [
       { file: SUPPRESS, from: "recipients.filter(isFound)", to: "recipients.filter(() => false)" },

@@ -73,7 +73,8 @@ test.each(["stream_drop", "stream_cut", "stream_disconnect"] as const)(
     expect(data).not.toHaveProperty("via");
     await eventually(async () => (await countOf(world, "DirectMessageReceived")) > 1);
     expect(world.context.projector.state("signals").by_reading.opt_outs).toBe(1);
-    // The service also records the cost of reading the inbox outside of a run, which closes a gap in the stream.
+    // The service also reads the inbox outside of runs, each time the network's stream of signals may have missed a
+    // message. Each such reading is recorded with its cost.
     const reads = (await world.events("InboxRead")).filter(({ data: { run_id } }) => run_id === undefined);
     expect(reads.every(({ data: { usage } }) => usage !== undefined)).toBe(true);
   },

@@ -112,7 +112,8 @@ async function live(sandbox: Sandbox, pick: Pick, counts: Counts, latencies: num
   };
   await runner.run();
   sandbox.faults.clear();
-  // A last run without faults reads from the inbox all messages that no signal announced.
+  // A last run without network faults finds in the inbox all messages that the network's stream of signals did not
+  // announce.
   await runner.run();
   counts.sent += sends.length;
   await check(world, sends, stopped, counts);

@@ -24,8 +24,8 @@ export interface Findings {
   /** First event of the log that does not fit; all events before it were found good. */
   readonly event: Fault | undefined;
   /**
-   * Event that readers do not find by an index. It is looked for while the events are checked, so it counts only if all
-   * of them are good.
+   * Event that readers do not find by an index. It is searched for while the events are checked. If one of the events
+   * has a fault, that fault is reported instead.
    */
   readonly index: Fault | undefined;
 }
