@@ -462,6 +462,7 @@ describe("addresses", () => {
       "ftp://api.example",
       "api.example",
       "https://a:b@api.example",
+      "https://a@api.example",
       "https://api.example/?t=1",
       "https://a b",
     ]) {

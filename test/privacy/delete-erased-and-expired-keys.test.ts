@@ -40,7 +40,11 @@ async function openWorld(days: number | undefined) {
   const place = filePlace(logFiles(join(directory, "log.sqlite")), secret("01".repeat(32)));
   const open = async () => stack.use(await openLogAt(place, { clock: () => world.now }));
   const log = await open();
-  const eventLog = createEventLog(log, () => Bun.randomUUIDv7());
+  let isFull = false;
+  const recorded = createEventLog(log, () => Bun.randomUUIDv7());
+  const append: typeof recorded.append = (...given) =>
+    isFull ? Promise.reject(new Error("the log is full")) : recorded.append(...given);
+  const eventLog = { ...recorded, append };
   const logClock = { ...log.logClock, now: () => world.now, skewMs: () => world.skewMs };
   const retained = { ...toLogContext(eventLog), keyring: log.keyring, logClock };
   const shown = async (): Promise<(string | true)[]> =>
@@ -60,6 +64,8 @@ async function openWorld(days: number | undefined) {
     /** Sets how far the machine's clock is ahead of the log's, in ms. */
     skew: (ms: number) => void (world.skewMs = ms),
     now: () => world.now,
+    /** Makes all later appends of this process fail. */
+    refuseAppends: () => void (isFull = true),
     /** Waits for an event of this type, and returns all events. */
     async untilTold(wanted: string) {
       for await (const { type } of log.subscribe({ from: 1, signal: AbortSignal.timeout(10_000) })) {
@@ -171,6 +177,15 @@ test("without RETENTION_DAYS only stored responses expire, without an event", as
   world.later(DAY_MS);
   await world.start();
   expect(await world.shown()).toEqual(["LinkClicked", "MessageRequested", "RequestAnswered erased"]);
+});
+
+test("data keeps its keys if the log does not take the event that they have expired", async () => {
+  await using world = await openWorld(2);
+  await world.eventLog.append("a", [CLICK], {});
+  world.later(3 * DAY_MS);
+  world.refuseAppends();
+  await expect(world.start()).rejects.toThrow("the log is full");
+  expect(await world.shown()).toEqual(["LinkClicked"]);
 });
 
 test("an idempotency key with an expired response is refused, and nothing is done twice", async () => {

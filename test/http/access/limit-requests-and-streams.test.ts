@@ -52,6 +52,14 @@ test("an overloaded service refuses a click with Retry-After, and still answers 
   expect(await world.events("LinkClicked")).toEqual([]);
 });
 
+test("an event stream that is closed twice frees one place", () => {
+  const load = createLoadShedding(2);
+  const [close] = [load.openStream("ann"), load.openStream("ann")];
+  close();
+  close();
+  expect(load.streams).toBe(1);
+});
+
 test("a list waits for the slot as long as it may, in the order of arrival, and no longer than its caller", async () => {
   const load = createLoadShedding();
   const { signal } = new AbortController();

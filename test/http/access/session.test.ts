@@ -97,3 +97,41 @@ describe.each(ENGINES)("the sessions of two instances with a vault in %s", (_eng
     expect(one.admits(copy)).toBe(false);
   });
 });
+
+/** Claims of a vault in which no session was ever ended. */
+const NONE_ENDED = { claim: async () => true, isClaimed: async () => false };
+
+test("a session ends when its token expires", () => {
+  const clock = { now: 1_000_000 };
+  const tokens = TOKENS.map((token) => ({ ...token, expiresAt: clock.now + 60_000 }));
+  const sessions = createSessions({
+    masterKey: MASTER_KEY,
+    authentication: createAuthentication({ tokens, authPolicy: "spec", openRoutes: [] }, () => clock.now),
+    site: new URL("http://localhost"),
+    isLocal: true,
+    claims: NONE_ENDED,
+    clock: () => clock.now,
+  });
+  const request = requestWith(sessions.signIn(TOKEN));
+  clock.now += 59_999;
+  expect([sessions.admits(request), sessions.tokenOf(request)?.name]).toEqual([true, "t"]);
+  clock.now += 1;
+  expect([sessions.admits(request), sessions.tokenOf(request)]).toEqual([false, undefined]);
+});
+
+test.each([
+  ["a console that listens locally gets forms", true, {}, true],
+  ["a console that other machines reach gets no forms", false, {}, false],
+  ["a request forwarded by a proxy gets no forms", true, { "x-forwarded-for": "203.0.113.7" }, false],
+  ["a request that passed a proxy gets no forms", true, { via: "1.1 proxy" }, false],
+])("without tokens, %s", (_case, isLocal, headers, gets) => {
+  const sessions = createSessions({
+    masterKey: MASTER_KEY,
+    authentication: createAuthentication({ tokens: [], authPolicy: "spec", openRoutes: [] }, Date.now),
+    site: new URL("http://localhost"),
+    isLocal,
+    claims: NONE_ENDED,
+    clock: Date.now,
+  });
+  expect(sessions.formToken(new Request("http://localhost/", { headers })) !== undefined).toBe(gets);
+});

@@ -120,20 +120,20 @@ test("the client reads signals with any id, and ends when the stream ends", asyn
   expect(seen.slice(ids.length)).toEqual([{ kind: "revoked", userId: own() }, { kind: "unclear" }]);
 });
 
-test("a line without an end, and silence, end the stream", async () => {
-  const lineFetch = createLineFetch({ allowedOrigins: [sandbox.url] });
+test("a line without an end ends the stream before a line break arrives, and so does silence", async () => {
+  const endless = new ReadableStream({ start: (writer) => writer.enqueue("x".repeat(2_000)) });
+  await using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(endless) });
   const headers = { authorization: `Bearer ${sandbox.x.appBearer}` };
-  const open = (silenceMs: number) =>
-    lineFetch(`${sandbox.urls.xApi}/2/activity/stream`, {
+  const open = (url: string, silenceMs: number) =>
+    createLineFetch({ allowedOrigins: [new URL(url).origin] })(url, {
       headers,
       answerMs: 5_000,
       silenceMs,
       lineCharactersMax: 1_000,
       signal: new AbortController().signal,
     });
-  const { lines } = await open(5_000);
-  for (const connection of sandbox.x.activity.connections) connection.write("x".repeat(2_000));
+  const { lines } = await open(server.url.href, 5_000);
   expect(await refused(Array.fromAsync(lines!))).toMatchObject({ kind: "invalid" });
-  const silent = await open(10);
+  const silent = await open(`${sandbox.urls.xApi}/2/activity/stream`, 10);
   expect(await refused(Array.fromAsync(silent.lines!))).toMatchObject({ kind: "timeout" });
 });
