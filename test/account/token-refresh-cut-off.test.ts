@@ -71,6 +71,8 @@ test("a kill before the new pair is stored ends the grant after one more refresh
   expect(world.oauth.refreshed).toEqual(["refresh-1", "refresh-1"]);
   expect([...world.announced.values()]).toEqual(["the X account is no longer authorized: open /social/auth again"]);
   expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
+  const last = (await Array.fromAsync(world.eventLog.store.read())).at(-1);
+  expect(last?.data).toMatchObject({ reason: expect.stringMatching(/; the answer to an earlier refresh was lost/) });
 });
 
 test.each(["get", "put"] as const)(

@@ -1,14 +1,15 @@
 // These tests run parts of the service inside the test process.
 import { expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-file-paths.ts";
+import { sqliteStore } from "../../src/log/store-backends.ts";
 import { secret } from "../../src/platform/secret.ts";
 import type { EncryptedLog } from "../../src/privacy/encrypted-log.ts";
 import { filePlace } from "../../src/privacy/locate-log.ts";
-import { openLogAt } from "../../src/privacy/open-log.ts";
+import { openLogAt, type OpenedLog } from "../../src/privacy/open-log.ts";
 import { clickOf, PERSON } from "../harness/in-process/make-recipient-and-click-events.ts";
 
 /** Click without personal data, so without a ciphertext. */
@@ -38,6 +39,36 @@ test.each([CLICK, READ])("lost keys are detected despite many later events witho
       message: expect.stringContaining("serve --accept-lost-keys"),
     });
     expect(readdirSync(directory)).not.toContain("log.keys.sqlite");
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("keys and vault that went on with a later epoch refuse an older copy of the log", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "reachlog-older-"));
+  try {
+    const [file, copy] = [join(directory, "log.sqlite"), join(directory, "copy.sqlite")];
+    const open = (): Promise<OpenedLog> => openLogAt(filePlace(logFiles(file), secret("01".repeat(32))));
+    const append = async (log: OpenedLog) => {
+      await createEventLog(log, () => Bun.randomUUIDv7()).append("a", [PERSON], {});
+      await log.goOn();
+    };
+    {
+      await using log = await open();
+      await append(log);
+    }
+    copyFileSync(file, copy);
+    await sqliteStore(file).beginEpoch("operator", "tests");
+    {
+      await using log = await open();
+      await append(log);
+    }
+    copyFileSync(copy, file);
+    const opened = await open().catch((fault: unknown) => fault);
+    expect(opened).toMatchObject({
+      kind: "configuration",
+      message: expect.stringMatching(/belongs to a later epoch of the log .*, which is an older copy/),
+    });
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newDatabase } from "eventstore-lite/testing";
-import { makeId, type Timer } from "../../src/platform/clock-ids-and-timers.ts";
+import type { DataOf } from "../../events/event-types-and-codec.ts";
+import { isoTime, makeId, type Timer } from "../../src/platform/clock-ids-and-timers.ts";
 import { toHttpResponse } from "../../src/http/server/http-response.ts";
 import type { Endpoint } from "../../src/http/server/endpoint.ts";
 import { createIdempotency } from "../../src/http/server/idempotency.ts";
@@ -223,6 +224,26 @@ test("an erased click is not dispatched, also when retried by hand", async () =>
   world.later(3 * DAY_MS);
   await world.start();
   expect(await dispatches()).toEqual([undefined, undefined]);
+});
+
+test("a conversion is not dispatched once its click is erased", async () => {
+  await using world = await openWorld(1);
+  const { first: click } = await world.eventLog.append("a", [CLICK], {});
+  world.later(3 * DAY_MS);
+  const data: DataOf<"ConversionRecorded"> = {
+    name: "Purchase",
+    occurred_at: isoTime(world.now()),
+    click,
+    channels: ["ads"],
+  };
+  const { first } = await world.eventLog.append("a", [{ type: "ConversionRecorded", data }], {});
+  const dispatch = async () => {
+    const [conversion] = await Array.fromAsync(world.log.read({ from: first, limit: 1 }));
+    return toDispatch(world.log, conversion!, "ads");
+  };
+  expect(await dispatch()).toMatchObject({ kind: "conversion", click: { kind: "click" } });
+  await world.start();
+  expect(await dispatch()).toBeUndefined();
 });
 
 test("a clock that is years ahead deletes nothing at first, and is accepted in the end", async () => {
