@@ -2,7 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { CLICK_CHANNELS } from "../../events/channel-and-lane-names.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
+import { UNRECORDED_MAX } from "../../src/delivery/outcome-recorder.ts";
 import { WINDOW_MAX } from "../../src/delivery/pace-and-circuit-breaker.ts";
+import type { EventLog } from "../../src/log/event-log.ts";
+import { nextTurn } from "../../src/platform/work-in-time-slices.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/in-process/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery } from "../harness/in-process/delivery.ts";
 import { newLogFile } from "../harness/in-process/temporary-log.ts";
@@ -166,4 +169,25 @@ test("a stop waits for the dispatch in flight, records it and starts no other", 
   expect((await house.outcomes("DispatchSucceeded")).length).toBe(1);
   expect(chat.sent.length).toBe(1);
   expect(house.faults).toEqual([]);
+});
+
+test("while the log records nothing, a channel gets at most 64 dispatches and those in flight", async () => {
+  const room = Promise.withResolvers<void>();
+  const wrap = (eventLog: EventLog): EventLog => ({
+    ...eventLog,
+    append: async (...args) => {
+      await room.promise;
+      return eventLog.append(...args);
+    },
+  });
+  const chat = fakeChannel("chat");
+  await using house = await openDelivery({ channels: [chat], wrap });
+  await house.append(...Array.from({ length: 300 }, () => NOTIFY));
+  await chat.until(UNRECORDED_MAX);
+  for (let turns = 0; turns < 1_000; turns++) await nextTurn();
+  const answered = chat.sent.length;
+  room.resolve();
+  await house.settled("chat");
+  expect(answered).toBeLessThanOrEqual(UNRECORDED_MAX + WINDOW_MAX);
+  expect(chat.sent).toHaveLength(300);
 });

@@ -122,7 +122,7 @@ test("the client reads signals with any id, and ends when the stream ends", asyn
 
 test("a line without an end ends the stream before a line break arrives, and so does silence", async () => {
   const endless = new ReadableStream({ start: (writer) => writer.enqueue("x".repeat(2_000)) });
-  await using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(endless) });
+  using server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(endless) });
   const headers = { authorization: `Bearer ${sandbox.x.appBearer}` };
   const open = (url: string, silenceMs: number) =>
     createLineFetch({ allowedOrigins: [new URL(url).origin] })(url, {
