@@ -39,7 +39,7 @@ export interface JudgedClick {
   visitor?: number;
 }
 
-/** Last request for a link that a message held recently. */
+/** The most recent request for a link that one of our latest messages contains. */
 interface Burst {
   /** Time of the request in ms since 1970. */
   at: number;

@@ -11,9 +11,9 @@ export interface NewsCount {
   count: number;
   /** Time of the first event of this kind in the quarter of an hour, in ms since 1970. */
   first: number;
-  /** Time of the last of these events, in ms since 1970. */
+  /** Time of the last event of this kind in the quarter of an hour, in ms since 1970. */
   last: number;
-  /** Log positions of the first of these events, at most {@link POSITIONS_MAX}. */
+  /** Log positions of the first events of this kind in the quarter of an hour, at most {@link POSITIONS_MAX}. */
   positions: number[];
 }
 

@@ -17,7 +17,7 @@ function setConnection(text, isLost) {
 }
 
 async function fetchAgain() {
-  // oxlint-disable-next-line no-restricted-globals -- in a browser, of the sandbox that sent the page
+  // oxlint-disable-next-line no-restricted-globals -- runs in a browser, and calls the page's own sandbox
   const response = await fetch(location.href, { headers: { accept: "text/html" } });
   if (!response.ok) throw new Error(`the sandbox answered ${response.status}`);
   const page = new DOMParser().parseFromString(await response.text(), "text/html");

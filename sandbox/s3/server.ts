@@ -155,7 +155,10 @@ interface Asked {
 
 /** Creates the lists of keys. They show a change of an object only some requests later. */
 function createUnlisted({ objects, requests }: S3Sandbox, listLag: () => number) {
-  /** Key -> if lists show it until then, and the number of the request at which lists show the change. */
+  /**
+   * Key of a changed object -> if lists still show the object, and the number of the request from which lists show the
+   * change.
+   */
   const lagging = new Map<string, { readonly isListed: boolean; readonly until: number }>();
   const isListed = (key: string): boolean => {
     const lag = lagging.get(key);

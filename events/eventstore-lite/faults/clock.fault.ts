@@ -67,8 +67,8 @@ test.skipIf(lacks("faketime"))(
 );
 
 /**
- * Returns the beginning of a command that starts a program with a wall clock that follows a file. The program's timers
- * run on undisturbed, as when a real clock is set.
+ * Returns the beginning of a command that starts a program whose clock is moved as the file says. The program's timers
+ * are not affected, as when the clock of a machine is set.
  */
 function clockFrom(file: string): readonly string[] {
   const settings = [`FAKETIME_TIMESTAMP_FILE=${file}`, "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"];

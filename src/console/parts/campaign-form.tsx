@@ -111,7 +111,10 @@ export function CampaignForm({ names, campaign, follows }: CampaignFormProps): V
   );
 }
 
-/** The time of the change that the operator sees and, after a refusal, the message, which another may have changed. */
+/**
+ * Hidden field with the time of the last change that the operator has seen. If the change was refused because another
+ * operator made one meanwhile, also shows the message that is saved now.
+ */
 function SavedMessage({ changed_at, text }: ShownCampaign): VNode {
   const isRefused = useView().notice?.isFault === true;
   return (

@@ -1,6 +1,6 @@
 // Counts a campaign's audience while the operator describes it in the campaign's form.
 
-/** Aborts the count in progress. Undefined before the first one. */
+/** Controller that aborts the count of the audience in progress; undefined before the first count. */
 let counting;
 
 /** Says how many recipients the audience has now and why others get no message, or which field is wrong. */

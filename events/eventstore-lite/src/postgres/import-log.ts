@@ -36,7 +36,8 @@ const INSERT_MS_MAX = 600_000;
 const CREATE_MS_MAX = 24 * 60 * 60 * 1_000;
 
 /**
- * Time limit in ms for dropping an unfinished import, which may have to wait until another program's long query ends.
+ * Time limit in ms for deleting the tables of a failed import, which may have to wait until another program's long query
+ * ends.
  */
 const RENAME_MS_MAX = 60_000;
 

@@ -76,8 +76,8 @@ async function requirePreparedStatements(database: Database, url: string): Promi
   try {
     for (let tried = 0; tried < POOL_TRIES_MAX; tried++) {
       const { state, 0: before } = await database.run(ask);
-      // Without a pool, the driver knows the server process by the id that PostgreSQL returns; a pool makes up another
-      // number. If both are equal there is no pool, and nothing to try.
+      // The driver knows the id that the server process had when the connection began; a pool makes up that id. If the
+      // query returns the same id there is no pool, so prepared statements work.
       if (state.pid === before!.pid) return;
       await other.run(ask);
       await database.run(ask);

@@ -29,7 +29,7 @@ export interface BatchAnswer {
  */
 export interface TransformedBatch {
   readonly appends: readonly AppendRequest[];
-  /** Reason for each append of the batch why its events could not be finished; undefined for those in `appends`. */
+  /** For each append of the batch, why the transform could not finish its events; undefined for those in `appends`. */
   readonly refusals: readonly (string | undefined)[];
 }
 
